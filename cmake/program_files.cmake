@@ -1,4 +1,4 @@
-# What is made of the program itself: completion of its commands in the shells, and manual pages where Python is found.
+# What is made of the programs themselves: completion of commands in the shells, and manual pages where Python is found.
 set(completion_folder ${PROJECT_BINARY_DIR}/completion)
 set(completions)
 foreach(shell_and_file bash/widelimit zsh/_widelimit fish/widelimit.fish)
@@ -20,12 +20,19 @@ install(FILES ${completion_folder}/fish/widelimit.fish
 
 find_package(Python3 COMPONENTS Interpreter QUIET)
 if(Python3_Interpreter_FOUND)
-  set(manual_folder ${PROJECT_BINARY_DIR}/manual)
-  add_custom_command(OUTPUT ${manual_folder}/widelimit.1
-    COMMAND ${Python3_EXECUTABLE} ${PROJECT_SOURCE_DIR}/scripts/make-manual.py $<TARGET_FILE:widelimit_program> ${manual_folder}
-    DEPENDS widelimit_program ${PROJECT_SOURCE_DIR}/scripts/make-manual.py VERBATIM)
-  add_custom_target(widelimit_manual ALL DEPENDS ${manual_folder}/widelimit.1)
-  add_dependencies(widelimit_installed widelimit_manual)
-  install(DIRECTORY ${manual_folder}/ DESTINATION ${CMAKE_INSTALL_MANDIR}/man1 COMPONENT program
-          FILES_MATCHING PATTERN "*.1")
+  foreach(component program mpi)
+    if(NOT TARGET widelimit_${component})
+      continue()
+    endif()
+    set(manual_folder ${PROJECT_BINARY_DIR}/manual/${component})
+    get_target_property(name widelimit_${component} OUTPUT_NAME)
+    add_custom_command(OUTPUT ${manual_folder}/${name}.1
+      COMMAND ${Python3_EXECUTABLE} ${PROJECT_SOURCE_DIR}/scripts/make-manual.py
+              $<TARGET_FILE:widelimit_${component}> ${manual_folder}
+      DEPENDS widelimit_${component} ${PROJECT_SOURCE_DIR}/scripts/make-manual.py VERBATIM)
+    add_custom_target(widelimit_manual_of_${component} ALL DEPENDS ${manual_folder}/${name}.1)
+    add_dependencies(widelimit_installed widelimit_manual_of_${component})
+    install(DIRECTORY ${manual_folder}/ DESTINATION ${CMAKE_INSTALL_MANDIR}/man1 COMPONENT ${component}
+            FILES_MATCHING PATTERN "*.1")
+  endforeach()
 endif()

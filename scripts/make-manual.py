@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """make-manual.py PROGRAM FOLDER: manual pages from the program's --help: one for it, and one for each command, also of
-those below others (widelimit-sde-simulate.1)."""
+those below others (widelimit-sde-simulate.1). They are named after the program's file."""
 
 import datetime
 import os
@@ -158,7 +158,7 @@ def page_of(name, version, purpose, usage, wide, narrow, related):
 
 def write_pages(program, folder, version, command=(), parent=None):
     """The page of one command, and those of the commands below it."""
-    name = "-".join(["widelimit", *command])
+    name = "-".join([program.name, *command])
     wide = output(program, *command, "--help")
     purpose, usage, sections = sections_of(wide)
     narrow = sections_of(output(program, *command, "--help", columns=EXAMPLE_WIDTH))[2]

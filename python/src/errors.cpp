@@ -143,7 +143,7 @@ void translate(const std::exception_ptr& pointer, void*) {
   try {
     std::rethrow_exception(pointer);
   } catch (const Error& error) {
-    PyErr_SetString(type_of(error), visible_text(in_package_words(error.what())).c_str());
+    PyErr_SetString(type_of(error), visible_text(short_message(in_package_words(error.what()))).c_str());
   }
 }
 

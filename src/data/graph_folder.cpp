@@ -179,6 +179,7 @@ void write_graphs(const Path& folder, const GraphFolder<Scalar>& graphs) {
   files::require_may_write(folder);
   std::filesystem::create_directories(folder);
   const auto write = [&](const char* name, const auto& values, std::vector<std::size_t> shape) {
+    files::require_no_link(folder / name);
     write_npy(folder / name, values.data(), shape);
   };
   const std::size_t channels = graphs.features[0].shape(1);

@@ -14,7 +14,6 @@
 #include <functional>
 #include <mutex>
 #include <random>
-#include <string_view>
 #include <vector>
 
 namespace widelimit::files {
@@ -48,7 +47,7 @@ std::uint64_t hash_of(std::string_view text) {
 std::string number_space() {
   std::string boot;
   std::ifstream("/proc/sys/kernel/random/boot_id") >> boot;
-  return eight_digits(hash_of(boot + link_text("/proc/self/ns/pid")));
+  return short_sum(boot + link_text("/proc/self/ns/pid"));
 }
 
 /// As /proc counts, where has_ended() looks; 0 if that is not there.
@@ -69,6 +68,8 @@ bool is_hexadecimal(const std::string& text) {
 }
 
 }  // namespace
+
+std::string short_sum(std::string_view text) { return eight_digits(hash_of(text)); }
 
 std::string ProcessIdentity::text() const { return fmt::format("{}-{}-{}-{}", host, space, process, random); }
 

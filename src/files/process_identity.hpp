@@ -2,6 +2,7 @@
 
 #include <optional>
 #include <string>
+#include <string_view>
 
 namespace widelimit::files {
 
@@ -21,6 +22,9 @@ struct ProcessIdentity {
   /// What text() made; nothing for other texts.
   [[nodiscard]] static std::optional<ProcessIdentity> parse(const std::string& text);
 };
+
+/// 8 hexadecimal digits of a text, the same in every process.
+[[nodiscard]] std::string short_sum(std::string_view text);
 
 /// Of this process.
 [[nodiscard]] ProcessIdentity this_process();

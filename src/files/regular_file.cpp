@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cerrno>
 #include <system_error>
 #include <utility>
@@ -18,6 +19,8 @@ namespace fs = std::filesystem;
 
 /// What fstat() says of something that is no regular file.
 constexpr int no_regular_file = -1;
+
+std::atomic<bool> are_pipes_refused = false;
 
 }  // namespace
 
@@ -39,6 +42,8 @@ std::optional<RegularFile> RegularFile::if_there(const fs::path& path) {
 }
 
 int RegularFile::open() {
+  // The system would take the name for ended there.
+  if (path_.native().find('\0') != std::string::npos) return EINVAL;
   // A pipe would wait for its other end, a terminal take the process over.
   descriptor_ = ::open(path_.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
   // Sockets cannot be opened at all.
@@ -91,5 +96,8 @@ std::string read_file(const fs::path& path, std::uint64_t most, std::string_view
   bytes.resize(file.read(0, bytes.data(), bytes.size()));
   return bytes;
 }
+
+void refuse_pipes() { are_pipes_refused = true; }
+bool pipes_are_refused() { return are_pipes_refused; }
 
 }  // namespace widelimit::files

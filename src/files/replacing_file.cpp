@@ -75,19 +75,26 @@ bool was_untouched_for_an_hour(const fs::path& file) {
 
 }  // namespace
 
-ReplacingFile::ReplacingFile(const fs::path& target)
-    : target_{resolved(target)}, temporary_{temporary_name(target_)} {
+ReplacingFile::ReplacingFile(const fs::path& target, Links links, std::optional<Permissions> permissions)
+    : target_{links == Links::followed ? resolved(target) : target}, temporary_{temporary_name(target_)} {
   require_may_write(target_);
+  if (links == Links::refused) require_no_link(target_);
   std::error_code error;
   const auto status = fs::status(target_, error);
+  // The temporary file has a shorter name, and would be renamed after the work.
+  if (error == std::errc::filename_too_long)
+    throw DataError(fmt::format("{}: cannot be written: {}", target_.string(), error.message()));
   if (fs::exists(status) && !fs::is_regular_file(status))
     throw DataError(
         fmt::format("{}: cannot be written: expected a regular file or none, found a folder or device",
                     target_.string()));
-  constexpr int permissions = 0666;  // less what the user's mask takes away
-  descriptor_ = open(temporary_.path().c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, permissions);
-  if (descriptor_ >= 0) return;
+  if (const auto there = permissions_of(target_)) permissions = there;
+  constexpr mode_t usual = 0666, own = 0600;  // less what the user's mask takes away
+  descriptor_ =
+      open(temporary_.path().c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, permissions ? own : usual);
   const int code = errno;
+  if (descriptor_ >= 0 && permissions) set_permissions(descriptor_, *permissions);
+  if (descriptor_ >= 0) return;
   // What stands there is somebody else's.
   temporary_.keep();
   fail("create", code);
@@ -144,12 +151,23 @@ void ReplacingFile::fail(std::string_view action, int code) const {
                               temporary_.path().filename().string(), std::generic_category().message(code)));
 }
 
-void check_replaceable(const fs::path& target) { const ReplacingFile file(target); }
+void check_replaceable(const fs::path& target, Links links) { const ReplacingFile file(target, links); }
 
-fs::path temporary_name(fs::path target) {
+fs::path temporary_name(const fs::path& target, std::string_view ending) {
   static std::atomic<unsigned> counter{0};
-  target += fmt::format(".{}-{}.part", this_process().text(), counter++);
-  return target;
+  return fmt::format("{}.{}-{}.{}", name_in_temporary(target.string()), this_process().text(), counter++,
+                     ending);
+}
+
+std::string name_in_temporary(const std::string& target) {
+  // What temporary_name() adds has at most 91 bytes.
+  constexpr std::size_t longest = 160, kept = 150;
+  const std::size_t begin = target.rfind('/') + 1;
+  if (target.size() - begin <= longest) return target;
+  std::size_t end = begin + kept;
+  // No character of UTF-8 is cut, which some file systems would refuse.
+  while (end > begin && (static_cast<unsigned char>(target[end]) & 0xc0) == 0x80) --end;
+  return target.substr(0, end) + "~" + short_sum(target.substr(begin));
 }
 
 std::optional<std::string> target_of_writer(const std::string& name) {
@@ -160,6 +178,11 @@ std::optional<std::string> target_of_writer(const std::string& name) {
 std::optional<std::string> target_of_dead_writer(const std::string& name) {
   const auto parts = temporary_name_in(name);
   return parts && has_ended(*parts) ? std::optional(parts->target) : std::nullopt;
+}
+
+bool is_of_another_here(const std::string& name) {
+  const auto parts = temporary_name_in(name);
+  return parts && parts->writer && runs_here(*parts) && *parts->writer != this_process();
 }
 
 void remove_leftovers(const fs::path& folder,
@@ -177,8 +200,8 @@ void remove_leftovers(const fs::path& folder,
   }
 }
 
-void replace_file(const fs::path& target, std::string_view text) {
-  ReplacingFile file(target);
+void replace_file(const fs::path& target, std::string_view text, Links links) {
+  ReplacingFile file(target, links);
   file.write(text);
   file.commit();
 }

@@ -25,7 +25,7 @@ std::optional<Confinement> confinement;
 
 /// Where a path leads, whether or not all of it is there.
 fs::path place_of(const fs::path& path) {
-  fs::path place = fs::absolute(path);
+  fs::path place = path.is_absolute() ? path : working_directory() / path;
   // Links to nothing are followed, too: weakly_canonical() takes them for the end of a path.
   constexpr int most_links = 40;
   std::error_code error;
@@ -47,12 +47,40 @@ void confine_writing(const fs::path& folder, std::string advice) {
 }
 
 void require_may_write(const fs::path& path) {
+  // The system would take the name for ended there.
+  if (path.native().find('\0') != std::string::npos)
+    throw DataError(fmt::format("{}: expected a name without a character of code 0", path.string()));
   const std::scoped_lock lock(confinement_mutex);
   if (!confinement) return;
   const fs::path place = place_of(path), &folder = confinement->folder;
   if (std::mismatch(folder.begin(), folder.end(), place.begin(), place.end()).first == folder.end()) return;
   throw DataError(fmt::format("{}: lies outside of {}, the only folder that this run may write to; {}",
                               path.string(), folder.string(), confinement->advice));
+}
+
+void require_no_link(const fs::path& path) {
+  std::error_code error;
+  if (fs::is_symlink(fs::symlink_status(path, error)))
+    throw DataError(
+        fmt::format("{}: is a link, and nothing is written through links within a folder: remove it, or "
+                    "choose another folder",
+                    path.string()));
+}
+
+void require_no_links(const fs::path& folder, const fs::path& name) {
+  fs::path path = folder;
+  for (const fs::path& part : name) require_no_link(path /= part);
+}
+
+fs::path working_directory() {
+  std::error_code error;
+  fs::path directory = fs::current_path(error);
+  if (error)
+    throw DataError(
+        fmt::format("the working directory is not there any more, or cannot be seen ({}): change to another "
+                    "one, and run again",
+                    error.message()));
+  return directory;
 }
 
 }  // namespace widelimit::files

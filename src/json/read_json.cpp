@@ -11,6 +11,7 @@
 
 #include "json/json_value.hpp"
 #include "widelimit/error.hpp"
+#include "widelimit/files/regular_file.hpp"
 
 namespace widelimit {
 namespace {
@@ -56,11 +57,12 @@ class StrictBuilder final : public json::json_sax_t {
     constexpr int number_overflow = 406;
     if (error.id == number_overflow)
       fail(fmt::format("{}: expected a number within the range of double, got {}", path(), cut_text(token)));
-    const std::string_view read = text_.substr(0, std::min(position, text_.size()));
-    const auto line = 1 + std::count(read.begin(), read.end(), '\n');
-    const std::size_t newline = read.rfind('\n');
-    const std::size_t column = newline == std::string_view::npos ? read.size() : read.size() - newline - 1;
-    fail(fmt::format("not JSON at line {}, column {}: {}", line, column, reason(error)));
+    fail_at(position, reason(error));
+  }
+
+  /// A byte of value 0 at this place.
+  [[noreturn]] void refuse_zero(std::size_t place) const {
+    fail_at(place + 1, "a byte of value 0, which no text holds: the file is damaged, or not in UTF-8");
   }
 
  private:
@@ -72,6 +74,15 @@ class StrictBuilder final : public json::json_sax_t {
 
   [[noreturn]] void fail(const std::string& message) const {
     throw DataError(fmt::format("{}: {}", name_, message));
+  }
+
+  /// `position`: bytes that were read.
+  [[noreturn]] void fail_at(std::size_t position, const std::string& what) const {
+    const std::string_view read = text_.substr(0, std::min(position, text_.size()));
+    const auto line = 1 + std::count(read.begin(), read.end(), '\n');
+    const std::size_t newline = read.rfind('\n');
+    const std::size_t column = newline == std::string_view::npos ? read.size() : read.size() - newline - 1;
+    fail(fmt::format("not JSON at line {}, column {}: {}", line, column, what));
   }
 
   /// Where the value that comes next stands, for errors.
@@ -135,20 +146,13 @@ class StrictBuilder final : public json::json_sax_t {
   std::size_t opened_ = 0;
 };
 
-/// The whole file; devices and pipes are read to their end.
-std::string text_of(const std::filesystem::path& file) {
-  std::error_code error;
-  const auto status = std::filesystem::status(file, error);
-  if (!std::filesystem::exists(status))
-    throw DataError(fmt::format("{}: expected a JSON file, found none", file.string()));
-  if (std::filesystem::is_directory(status))
-    throw DataError(fmt::format("{}: expected a JSON file, found a folder", file.string()));
-  const auto refuse = [&] {
-    throw DataError(fmt::format("{}: expected a JSON file of at most {} MiB, found more", file.string(),
-                                largest_file >> 20));
-  };
-  if (std::filesystem::is_regular_file(status) && std::filesystem::file_size(file, error) > largest_file)
-    refuse();
+[[noreturn]] void refuse_size(const std::filesystem::path& file) {
+  throw DataError(fmt::format("{}: expected a JSON file of at most {} MiB, found more", file.string(),
+                              largest_file >> 20));
+}
+
+/// A device or pipe, which is read to its end.
+std::string text_of_stream(const std::filesystem::path& file) {
   errno = 0;
   std::ifstream stream(file, std::ios::binary);
   std::string text;
@@ -157,10 +161,25 @@ std::string text_of(const std::filesystem::path& file) {
     stream.read(block.data(), static_cast<std::streamsize>(block.size()));
     text.append(block.data(), static_cast<std::size_t>(stream.gcount()));
   }
-  if (text.size() > largest_file) refuse();
+  if (text.size() > largest_file) refuse_size(file);
   if (!stream.eof())
     throw DataError(
         fmt::format("{}: cannot be read: {}", file.string(), std::generic_category().message(errno)));
+  return text;
+}
+
+std::string text_of(const std::filesystem::path& file) {
+  std::error_code error;
+  const auto status = std::filesystem::status(file, error);
+  if (!std::filesystem::exists(status))
+    throw DataError(fmt::format("{}: expected a JSON file, found none", file.string()));
+  if (std::filesystem::is_directory(status))
+    throw DataError(fmt::format("{}: expected a JSON file, found a folder", file.string()));
+  if (!std::filesystem::is_regular_file(status) && !files::pipes_are_refused()) return text_of_stream(file);
+  const files::RegularFile regular(file);
+  if (regular.size() > largest_file) refuse_size(file);
+  std::string text(regular.size(), '\0');
+  text.resize(regular.read(0, text.data(), text.size()));
   return text;
 }
 
@@ -175,6 +194,8 @@ template <typename Error>
 
 json parse_json(std::string_view text, const std::string& name) {
   StrictBuilder builder(text, name);
+  // The parser would take it for the end.
+  if (const std::size_t zero = text.find('\0'); zero != std::string_view::npos) builder.refuse_zero(zero);
   json::sax_parse(text, &builder);
   return builder.take();
 }

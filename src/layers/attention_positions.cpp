@@ -191,8 +191,16 @@ double largest_distance(const DecayPositions& positions, const Shape& shape) {
 
 /// Throws ArgumentError unless the decay has a value at every distance within `shape`; `inputs` says of what.
 void require_reach(const DecayPositions& positions, const Shape& shape, const std::string& inputs) {
+  // Beyond it not all whole numbers are doubles.
+  constexpr double largest_place = 9007199254740992;
+  const double largest = largest_distance(positions, shape);
+  if (!std::isfinite(largest) || (positions.distances.empty() && largest > largest_place))
+    throw ArgumentError(fmt::format(
+        "the power of distances of positions' decay, {:g}, makes the largest distance {} {:.3g}: expected "
+        "at most {}; take a smaller power",
+        positions.power, inputs, largest,
+        positions.distances.empty() ? "2^53, or `distances` where the values stand" : "1.8e308"));
   if (positions.distances.empty()) {
-    const double largest = largest_distance(positions, shape);
     if (!(static_cast<double>(positions.values.size()) > largest))
       throw ArgumentError(fmt::format("expected {:.0f} values of positions' decay {}, got {}", largest + 1,
                                       inputs, positions.values.size()));

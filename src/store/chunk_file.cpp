@@ -24,6 +24,15 @@ static_assert(std::endian::native == std::endian::little, "chunks are little end
 
 using ChunkSum = std::array<std::byte, sizeof(std::uint32_t)>;
 
+/// A chunk lies three folders deep: array, "c" and its row.
+constexpr int chunk_depth = 3;
+
+/// Throws where the way to a chunk leaves its store.
+void require_no_links_to(const fs::path& file) {
+  fs::path path = file;
+  for (int above = 0; above <= chunk_depth; ++above, path = path.parent_path()) files::require_no_link(path);
+}
+
 /// Makes the folders that are missing, each of which is on the disk before something is put into it.
 void make_folders(const fs::path& folder) {
   std::error_code error;
@@ -50,8 +59,7 @@ std::uint32_t chunk_sum(std::span<const std::byte> numbers) { return crc32c(numb
 std::optional<fs::path> what_blocks(const fs::path& file) {
   std::error_code error;
   fs::path folder = file.parent_path();
-  // A chunk lies three folders deep: array, "c" and its row.
-  for (int above = 0; above < 3; ++above, folder = folder.parent_path())
+  for (int above = 0; above < chunk_depth; ++above, folder = folder.parent_path())
     if (fs::exists(folder, error) && !fs::is_directory(folder, error)) return folder;
   // A link is followed, so that one that leads nowhere is an obstacle, and one to a file is not.
   if (fs::exists(fs::symlink_status(file, error)) && !fs::is_regular_file(file, error)) return file;
@@ -79,8 +87,9 @@ ChunkState read_chunk(const fs::path& file, std::span<std::byte> numbers, std::u
 }
 
 void write_chunk(const fs::path& file, std::span<const std::byte> numbers) {
+  require_no_links_to(file);
   make_folders(file.parent_path());
-  files::ReplacingFile chunk(file);
+  files::ReplacingFile chunk(file, files::Links::refused);
   const auto sum = std::bit_cast<ChunkSum>(chunk_sum(numbers));
   chunk.write(numbers.data(), numbers.size());
   chunk.write(sum.data(), sum.size());
@@ -88,6 +97,7 @@ void write_chunk(const fs::path& file, std::span<const std::byte> numbers) {
 }
 
 void remove_unfinished(const fs::path& file) {
+  require_no_links_to(file);
   // ReplacingFile writes to a temporary file beside the chunk: its name, more, and ".part".
   const std::string beginning = file.filename().string() + ".";
   std::error_code error;

@@ -27,7 +27,7 @@ enum class ChunkState { whole, missing, damaged };
 [[nodiscard]] std::optional<std::filesystem::path> what_blocks(const std::filesystem::path& file);
 
 /// Writes a chunk, and its folders if need be; it is on the disk when this returns. An earlier one is replaced in one
-/// step.
+/// step. No link is followed.
 ///
 /// Errors  DataError naming the file.
 void write_chunk(const std::filesystem::path& file, std::span<const std::byte> numbers);

@@ -61,6 +61,8 @@ ClaimFiles::ClaimFiles(fs::path folder, ClaimPulse pulse)
     : folder_{std::move(folder)}, pulse_{pulse}, owner_{unique_owner()} {
   std::error_code error;
   files::require_may_write(folder_);
+  files::require_no_link(folder_);
+  files::require_no_link(folder_ / clock_name);
   fs::create_directories(folder_, error);
   if (error) fail(folder_, error.value());
   std::ofstream(folder_ / clock_name, std::ios::app).flush();

@@ -62,6 +62,7 @@ StoreRunReport found_by(const Open& open, const std::function<Index()>& next) {
                                 open.folder.path().string(), state.tiles - state.tiles_done, state.tiles));
   StoreRunReport report;
   for (Index place = next(); place < state.tiles; place = next()) ++report.found;
+  open.folder.require_tiles(open.store.facts, open.tiles);
   return report;
 }
 

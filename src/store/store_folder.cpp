@@ -24,6 +24,8 @@ namespace fs = std::filesystem;
 
 constexpr const char* document_name = "zarr.json";
 constexpr const char* attribute_name = "widelimit";
+/// A file of a tile has side^2 numbers and their checksum.
+constexpr std::uintmax_t sum_bytes = sizeof(std::uint32_t);
 
 nlohmann::json group_document(const StoreFacts& facts) {
   return {{"zarr_format", 3}, {"node_type", "group"}, {"attributes", {{attribute_name, facts.document()}}}};
@@ -46,7 +48,7 @@ nlohmann::json array_document(const StoreFacts& facts) {
 }
 
 void write_document(const fs::path& file, const nlohmann::json& document) {
-  files::ReplacingFile writer(file);
+  files::ReplacingFile writer(file, files::Links::refused);
   writer.write(document.dump(1) + "\n");
   writer.commit_to_disk();
 }
@@ -122,8 +124,10 @@ void StoreFolder::make_folders(const StoreFacts& facts) const {
 }
 
 void StoreFolder::make_missing_folders(const StoreFacts& facts) const {
-  for (const std::string& array : facts.arrays())
+  for (const std::string& array : facts.arrays()) {
+    files::require_no_link(folder_ / array);
     if (!fs::is_directory(folder_ / array)) make_folder(folder_ / array);
+  }
 }
 
 void StoreFolder::write_documents(const StoreFacts& facts) const {
@@ -182,10 +186,49 @@ void StoreFolder::remove_leftovers(const StoreFacts& facts) const {
   for (const std::string& array : facts.arrays()) {
     files::remove_leftovers(folder_ / array, is_document);
     std::error_code error;
+    if (fs::is_symlink(folder_ / array / "c", error)) continue;
     for (fs::directory_iterator row(folder_ / array / "c", error); !error && row != fs::directory_iterator();
          row.increment(error))
-      files::remove_leftovers(row->path(), is_tile);
+      if (!row->is_symlink(error)) files::remove_leftovers(row->path(), is_tile);
   }
+}
+
+void StoreFolder::require_there() const {
+  if (!holds_store())
+    throw DataError(fmt::format(
+        "{}: the store was moved or removed while it was computed; what was computed until then is "
+        "where it was moved to",
+        folder_.string()));
+}
+
+void StoreFolder::require_tiles(const StoreFacts& facts, const std::vector<Index>& tiles) const {
+  constexpr const char* advice =
+      "somebody has changed the store while it was computed; run again, which computes what is missing";
+  require_there();
+  if (this->facts().document() != facts.document())
+    throw DataError(
+        fmt::format("{}: {} is of another store now: {}", folder_.string(), document_name, advice));
+  if (const auto wrong = wrong_documents(facts); !wrong.empty())
+    throw DataError(fmt::format("{}: it is not there, or does not say what the array is: {}",
+                                document(wrong.front()).string(), advice));
+  const TileGrid grid = facts.grid();
+  Index wrong = 0, first = 0;
+  for (const Index tile : tiles)
+    if (!holds_tile(facts, grid.tile(tile)) && wrong++ == 0) first = tile;
+  if (wrong > 0)
+    throw DataError(fmt::format("{}: of {} tiles, {} are missing or of another size, the first ({}, {}): {}",
+                                folder_.string(), tiles.size(), wrong, grid.tile(first).row,
+                                grid.tile(first).column, advice));
+}
+
+bool StoreFolder::holds_tile(const StoreFacts& facts, TileIndex tile) const {
+  const auto side = static_cast<std::uintmax_t>(facts.grid().side());
+  const std::uintmax_t length = side * side * (facts.is_float() ? sizeof(float) : sizeof(double)) + sum_bytes;
+  return std::ranges::all_of(facts.arrays(), [&](const std::string& array) {
+    std::error_code error;
+    const fs::path file = chunk(array, tile);
+    return fs::is_regular_file(file, error) && fs::file_size(file, error) == length && !error;
+  });
 }
 
 /// The side that most of some of the files have, by their lengths.
@@ -203,11 +246,10 @@ std::optional<Index> StoreFolder::other_tile_side(const StoreFacts& facts) const
       if (!entry->is_regular_file(unread) || files::target_of_writer(entry->path().filename().string()))
         continue;
       ++files;
-      // A file has side^2 numbers and their checksum.
-      const std::uintmax_t length = entry->file_size(unread), sum = sizeof(std::uint32_t);
-      if (unread || length <= sum || (length - sum) % bytes != 0) continue;
-      const auto side = std::llround(std::sqrt(static_cast<double>((length - sum) / bytes)));
-      if (static_cast<std::uintmax_t>(side * side) == (length - sum) / bytes) ++votes[side];
+      const std::uintmax_t length = entry->file_size(unread);
+      if (unread || length <= sum_bytes || (length - sum_bytes) % bytes != 0) continue;
+      const auto side = std::llround(std::sqrt(static_cast<double>((length - sum_bytes) / bytes)));
+      if (static_cast<std::uintmax_t>(side * side) == (length - sum_bytes) / bytes) ++votes[side];
     }
   for (const auto& [side, count] : votes)
     // More than half of the files must agree.

@@ -45,6 +45,11 @@ class StoreFolder {
   /// The arrays whose documents are missing or not as the facts want them.
   [[nodiscard]] std::vector<std::string> wrong_documents(const StoreFacts& facts) const;
 
+  /// DataError where there is no store any more.
+  void require_there() const;
+  /// DataError unless the store is the one of these facts, and has the files of these tiles, with their sizes.
+  void require_tiles(const StoreFacts& facts, const std::vector<Index>& tiles) const;
+
   /// Whether every array has had a tile.
   [[nodiscard]] bool holds_tiles(const StoreFacts& facts) const;
   /// The document of an array.
@@ -54,6 +59,8 @@ class StoreFolder {
   [[nodiscard]] std::filesystem::path records_folder(const StoreFacts& facts) const;
 
  private:
+  [[nodiscard]] bool holds_tile(const StoreFacts& facts, TileIndex tile) const;
+
   std::filesystem::path folder_;
 };
 

@@ -50,6 +50,7 @@ StoreRunReport StoreRun<Scalar>::run(const std::function<Index()>& next) {
   wait_for_writing();
   if (progress_) progress_->refresh();
   report_progress(0);
+  files_.require_there(work_.taken);
   report_.seconds = seconds();
   return std::move(report_);
 }
@@ -65,7 +66,7 @@ bool StoreRun<Scalar>::take(Index tile) {
   // whole tile is computed again.
   if (stored.is_missing || !stored.damaged.empty()) stored.kernels = files_.empty();
   work_.tile_began = seconds();
-  if (source_.complete(index, stored.kernels)) {
+  if (completed(index, stored.kernels)) {
     if (progress_) progress_->begin(tile);
     work_.computed += grid_.pairs(index);
     TileRecord record{index, grid_.pairs(index), 0, {}};
@@ -79,8 +80,20 @@ bool StoreRun<Scalar>::take(Index tile) {
     if (stored.unrecorded > 0) write_down(index, stored.kernels);
     ++report_.found;
   }
+  work_.taken.push_back(tile);
   report_progress(0);
   return true;
+}
+
+/// A stop within a tile is told by the tiles that are there.
+template <typename Scalar>
+bool StoreRun<Scalar>::completed(TileIndex tile, GramResult<Scalar>& kernels) {
+  try {
+    return source_.complete(tile, kernels);
+  } catch (const Cancelled&) {
+    check_stop();
+    throw;
+  }
 }
 
 template <typename Scalar>

@@ -40,6 +40,7 @@ class StoreRun {
   void wait_for_writing();
   void wait_for_others(std::vector<Index> waiting);
   void tell_of_waiting(Index tile, std::size_t count) const;
+  bool completed(TileIndex tile, GramResult<Scalar>& kernels);
   void note_damaged(const StoredTile<Scalar>& stored);
   void report_progress(Index in_this_tile);
   void check_stop() const;
@@ -53,9 +54,10 @@ class StoreRun {
     Index computed = 0;
     std::atomic<Index> written = 0;  ///< Those of them that are in the store.
     double seconds = 0;
-    double tile_began = 0;  ///< When the tile in work began, in seconds().
-    Pace first_tile;        ///< Of the first tile, whose time is that of much else.
-    bool waits = false;     ///< Whether it waits for tiles of others.
+    double tile_began = 0;          ///< When the tile in work began, in seconds().
+    Pace first_tile;                ///< Of the first tile, whose time is that of much else.
+    bool waits = false;             ///< Whether it waits for tiles of others.
+    std::vector<Index> taken = {};  ///< The tiles that it reports.
   };
 
   const StoreOptions& options_;

@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <array>
@@ -25,10 +26,21 @@ constexpr const char *change_name = "change", *use_name = "use-";
 
 std::string tile_name(Index tile) { return fmt::format("tile-{}", tile); }
 
-/// Owners are written into the file, so that no link to a file of somebody else is followed.
+/// Owners are written into the file, which must not be somebody else's, by a link or a second name.
 int open_claims(const std::filesystem::path& file) {
   files::require_may_write(file);
-  return open(file.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0666);
+  files::require_no_link(file.parent_path());
+  files::require_no_link(file);
+  const int descriptor = open(file.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0666);
+  struct stat facts {};
+  if (descriptor < 0 || fstat(descriptor, &facts) != 0 || (S_ISREG(facts.st_mode) && facts.st_nlink <= 1))
+    return descriptor;
+  close(descriptor);
+  throw DataError(
+      fmt::format("{}: expected a regular file with one name, found a pipe, device or a file that has other "
+                  "names (hard links): "
+                  "remove this name, it holds no numbers",
+                  file.string()));
 }
 
 }  // namespace

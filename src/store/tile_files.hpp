@@ -61,6 +61,8 @@ class TileFiles {
   /// Writes the tile down, of which `record` says what it took, then its chunks. Returns when all is on the disk.
   void write(TileRecord record, GramResult<Scalar>& kernels, RecordWriter& records) const {
     const TileIndex tile = record.tile;
+    // Its folders would be made anew.
+    folder_.require_there();
     write_down(std::move(record), kernels, records);
     // Kernels last: where they are numbers, their errors are there too.
     for (auto array = facts_.arrays().rbegin(); array != facts_.arrays().rend(); ++array)
@@ -73,6 +75,9 @@ class TileFiles {
       record.sums.emplace_back(array, chunk_sum(bytes_of(array_of(kernels, array))));
     records.add(record);
   }
+
+  /// DataError unless all of these tiles are in the store: the last look before a run says so.
+  void require_there(const std::vector<Index>& tiles) const { folder_.require_tiles(facts_, tiles); }
 
   /// Removes what killed processes have left of a tile that this process has claimed.
   void remove_unfinished(TileIndex tile) const {

@@ -72,10 +72,11 @@ void RecordWriter::add(const TileRecord& record) {
   static std::atomic<unsigned> counter{0};
   if (descriptor_ < 0) {
     files::require_may_write(folder_);
+    files::require_no_link(folder_);
     std::error_code error;
     fs::create_directories(folder_, error);
     file_ = folder_ / fmt::format("{}-{}.txt", files::this_process().text(), counter++);
-    descriptor_ = open(file_.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
+    descriptor_ = open(file_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_APPEND | O_CLOEXEC, 0666);
     if (descriptor_ < 0) fail(errno);
     files::sync_folder(folder_);
   }

@@ -61,6 +61,19 @@ bool is_obeyed_within_lines(char32_t c) { return is_obeyed(c) && !is_break_or_ta
 
 }  // namespace
 
+std::string short_message(std::string_view message) {
+  constexpr std::size_t most = 4000, kept = 1500;
+  if (message.size() <= most) return std::string(message);
+  // Bytes 10xxxxxx go on with a character of UTF-8.
+  const auto goes_on = [&](std::size_t at) {
+    return (static_cast<unsigned char>(message[at]) & 0xC0) == 0x80;
+  };
+  std::size_t begin = kept, end = message.size() - kept;
+  while (begin > 0 && goes_on(begin)) --begin;
+  while (end < message.size() && goes_on(end)) ++end;
+  return fmt::format("{} [... {} bytes ...] {}", message.substr(0, begin), end - begin, message.substr(end));
+}
+
 std::string visible_text(std::string_view text) { return with_escapes(text, is_obeyed, escape); }
 
 std::string visible_lines(std::string_view text) {

@@ -1,9 +1,18 @@
 #include <doctest/doctest.h>
+#include <pty.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <cmath>
+#include <csignal>
+#include <cstdlib>
 #include <fstream>
+#include <nlohmann/json.hpp>
+#include <thread>
+#include <vector>
 
 #include "cli/program.hpp"
 #include "widelimit/data/npy.hpp"
@@ -163,4 +172,70 @@ TEST_CASE("interrupt: while a picture is drawn, the numbers are there already an
   REQUIRE(fs::exists(folder / "out/quantiles.csv"));
   // correlations, means, quantiles, samples, summary and run.json, without the pictures.
   CHECK(std::distance(fs::directory_iterator(folder / "out"), {}) == 6);
+}
+
+namespace {
+
+/// What the program writes to a terminal of this kind until it is interrupted.
+std::string shown_on_terminal(const char* kind, const std::vector<std::string>& words) {
+  int terminal = -1;
+  const pid_t child = forkpty(&terminal, nullptr, nullptr, nullptr);
+  if (child == 0) {
+    setenv("TERM", kind, 1);
+    std::vector<char*> pointers;
+    for (const std::string& word : words) pointers.push_back(const_cast<char*>(word.c_str()));
+    pointers.push_back(nullptr);
+    execv(WIDELIMIT_PROGRAM, pointers.data());
+    _exit(127);
+  }
+  std::jthread stopper([child] {
+    std::this_thread::sleep_for(std::chrono::duration<double>(2 * seconds_before));
+    kill(child, SIGINT);
+  });
+  std::string shown;
+  std::array<char, 4096> block{};
+  for (ssize_t count = 0; (count = read(terminal, block.data(), block.size())) > 0;)
+    shown.append(block.data(), static_cast<std::size_t>(count));
+  int status = 0;
+  waitpid(child, &status, 0);
+  close(terminal);
+  CHECK(WEXITSTATUS(status) == 130);
+  return shown;
+}
+
+}  // namespace
+
+TEST_CASE(
+    "interrupt: a terminal shows one line of progress without escape codes, a dumb one none that goes back") {
+  const LongWork work;
+  for (const char* kind : {"xterm-256color", "vt100", "dumb", ""}) {
+    CAPTURE(kind);
+    const std::string shown = shown_on_terminal(kind, {"widelimit", "gram", "conv-gap:depth=8", "--x",
+                                                       work.file("images.npy"), "--out", work.file("out")});
+    CAPTURE(shown);
+    CHECK(shown.find('\x1b') == std::string::npos);
+    CHECK(shown.find("stopped on request") != std::string::npos);
+    const bool goes_back = *kind == 'x' || *kind == 'v';
+    // The terminal itself ends lines with \r\n.
+    bool has_return = false;
+    for (std::size_t at = shown.find('\r'); at != std::string::npos; at = shown.find('\r', at + 1))
+      has_return = has_return || at + 1 == shown.size() || shown[at + 1] != '\n';
+    CHECK(has_return == goes_back);
+  }
+}
+
+TEST_CASE("interrupt: of a store the tiles that are there are told, those of the last half tile are not") {
+  const LongWork work;
+  const ProgramResult result = run_script(
+      "exec timeout --foreground --preserve-status --signal=INT 3 \"$WIDELIMIT\" gram conv-gap:depth=2 "
+      "--tile 1 --x " +
+      work.file("images.npy") + " --store " + work.file("store"));
+  CHECK(result.code == 130);
+  CAPTURE(result.errors);
+  CHECK(result.errors.find("pairs") == std::string::npos);
+  const std::string info = run_program("store info " + work.file("store") + " --json").output;
+  const auto there = nlohmann::json::parse(info).at("tiles_there").get<long>();
+  CHECK(there > 0);
+  CHECK(result.errors.find("stopped on request after " + std::to_string(there) +
+                           " tiles, which are in the store") != std::string::npos);
 }

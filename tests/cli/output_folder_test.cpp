@@ -1,3 +1,5 @@
+#include "cli/output/output_folder.hpp"
+
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 #include <sys/stat.h>
@@ -6,11 +8,15 @@
 #include <chrono>
 #include <cmath>
 #include <fstream>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <set>
 
 #include "cli/program.hpp"
+#include "support/error_message.hpp"
 #include "widelimit/data/npy.hpp"
+#include "widelimit/error.hpp"
+#include "widelimit/files/folder_lock.hpp"
 #include "widelimit/version.hpp"
 
 using namespace widelimit;
@@ -234,4 +240,140 @@ TEST_CASE("output folder: at a limit of the files' size nothing is left behind")
                 "File too large");
   CHECK(files_in(folder.out()) == Names{"nngp.npy", "run.json"});
   CHECK(file_text(folder.out() / "nngp.npy") == before);
+}
+
+namespace {
+
+using cli::OtherFiles;
+using cli::OutputFolder;
+
+std::map<std::string, std::string> texts_in(const fs::path& folder) {
+  std::map<std::string, std::string> texts;
+  for (const std::string& name : files_in(folder)) texts[name] = file_text(folder / name);
+  return texts;
+}
+
+/// The files a, b and sub/c as one run writes them.
+const std::vector<std::string> three_names{"a", "b", "sub/c"};
+
+void write_three(OutputFolder& out, const std::string& text) {
+  for (const std::string& name : three_names) out.write(name, text);
+}
+
+mode_t mode_of(const fs::path& path) {
+  struct stat facts {};
+  REQUIRE(lstat(path.c_str(), &facts) == 0);
+  return facts.st_mode & 0777;
+}
+
+}  // namespace
+
+TEST_CASE("output folder: a commit that fails in the middle leaves the earlier run as it was") {
+  // Each file in turn cannot be replaced, or not be removed.
+  for (const std::string blocked : {"a", "b", "sub/c", "run.json", "old", "gone/old"}) {
+    CAPTURE(blocked);
+    const TemporaryFolder folder;
+    const fs::path place = folder / "out";
+    {
+      OutputFolder out(place, {"a", "b", "sub/c", "old", "gone/old"}, OtherFiles::refused);
+      for (const char* name : {"a", "b", "sub/c", "old", "gone/old"}) out.write(name, "first");
+      out.commit({"widelimit first", {}, {}});
+    }
+    std::string message;
+    std::map<std::string, std::string> before;
+    {
+      OutputFolder out(place, three_names, OtherFiles::refused);
+      write_three(out, "second");
+      fs::remove(place / blocked);
+      fs::create_directory(place / blocked);
+      std::ofstream(place / blocked / "mine") << "mine";
+      for (const auto& [name, text] : texts_in(place))
+        if (!name.ends_with(".part")) before[name] = text;
+      message = testing::error_message<DataError>([&] { out.commit({"widelimit second", {}, {}}); });
+    }
+    CHECK(message.starts_with((place / blocked).string() + ": cannot be replaced: expected a regular file"));
+    CHECK(message.ends_with("all files are as they were"));
+    CHECK(texts_in(place) == before);
+    // Without what is in the way, the next run has no trace of this one.
+    fs::remove_all(place / blocked);
+    OutputFolder out(place, three_names, OtherFiles::kept);
+    write_three(out, "third");
+    out.commit({"widelimit third", {}, {}});
+    CHECK(file_text(place / "sub/c") == "third");
+  }
+}
+
+TEST_CASE("output folder: of two runs at once the second is told, and the first goes on") {
+  const TemporaryFolder folder;
+  const fs::path place = folder / "out";
+  OutputFolder first(place, three_names, OtherFiles::refused);
+  const auto second = [&](OtherFiles others) {
+    return testing::error_message<DataError>([&] { OutputFolder(place, three_names, others); });
+  };
+  for (const OtherFiles others : {OtherFiles::refused, OtherFiles::kept})
+    CHECK(second(others) ==
+          place.string() +
+              ": another run writes to this folder: wait until it has ended, or choose another "
+              "folder");
+  check_refused(
+      run_program("gram fcn --x '" WIDELIMIT_SOURCE_DIR "/data/images/x.npy' --out '" + place.string() + "'"),
+      "another run writes to this folder");
+  write_three(first, "first");
+  first.commit({"widelimit first", {}, {}});
+  CHECK(listed_in(place) == files_in(place));
+}
+
+TEST_CASE("output folder: of two models at once the second is told before it is fitted") {
+  const TemporaryFolder folder;
+  const files::FolderClaim first(folder / "model");
+  check_refused(run_program("fit --network fcn --data sample --train 20 --size 4 --model '" +
+                            (folder / "model").string() + "'"),
+                "model: another run writes to this folder");
+}
+
+TEST_CASE("output folder: files and folders keep their modes, also those that go and come again") {
+  const TemporaryFolder folder;
+  const fs::path place = folder / "out";
+  const std::vector<std::string> names{"a", "sub/c", "sub/run.json"};
+  const auto run = [&](const std::string& text) {
+    // As gp does with several networks: the first commit removes what the second one writes again.
+    OutputFolder out(place, names, OtherFiles::refused);
+    out.write("a", text);
+    out.commit({"widelimit", {}, {}});
+    out.write("sub/c", text);
+    out.write_inner_record("sub/", {"widelimit", {}, {}});
+    out.commit({"widelimit", {}, {}});
+  };
+  run("first");
+  for (const std::string& name : files_in(place)) fs::permissions(place / name, fs::perms(0600));
+  fs::permissions(place / "sub", fs::perms(0700));
+  run("second");
+  CHECK(file_text(place / "sub/c") == "second");
+  for (const std::string& name : files_in(place)) CHECK_MESSAGE(mode_of(place / name) == 0600, name);
+  CHECK(mode_of(place / "sub") == 0700);
+}
+
+TEST_CASE("output folder: modes of results, models, stores and files of tables stay") {
+  const TemporaryFolder folder;
+  const std::string x = "'" WIDELIMIT_SOURCE_DIR "/data/images/x.npy'",
+                    data = " --data sample --train 20 --size 4 --quiet";
+  const auto quoted = [&](const char* name) { return "'" + (folder / name).string() + "'"; };
+  std::ofstream(folder / "flow.json") << R"({"activation": "softmax1", "tokens": 2, "heads": 1, "tau": 0.1,
+    "prior": {"kind": "flip2", "nu1": 2, "nu2": 2}, "samples": 100})";
+  const std::vector<std::string> commands{
+      "gram fcn --x " + x + " --out " + quoted("gram"),
+      "fit --network fcn" + data + " --model " + quoted("model"),
+      "gram fcn --tile 1 --x " + x + " --store " + quoted("store"),
+      "heads flow " + quoted("flow.json") + " --out " + quoted("flow.csv"),
+      "propagation trajectory --out " + quoted("trajectory.csv")};
+  for (const std::string& command : commands) REQUIRE_MESSAGE(run_program(command).code == 0, command);
+  for (const auto& entry : fs::recursive_directory_iterator(folder.path()))
+    fs::permissions(entry.path(), fs::perms(entry.is_directory() ? 0700 : 0600));
+  // Tiles are written again where they are damaged.
+  for (const auto& entry : fs::recursive_directory_iterator(folder / "store/nngp/c"))
+    if (entry.is_regular_file()) std::ofstream(entry.path()) << "damaged";
+  for (const std::string& command : commands) REQUIRE_MESSAGE(run_program(command).code == 0, command);
+  for (const auto& entry : fs::recursive_directory_iterator(folder.path()))
+    if (entry.path().parent_path().filename() != "records")
+      CHECK_MESSAGE(mode_of(entry.path()) == (entry.is_directory() ? 0700 : 0600), entry.path().string());
 }

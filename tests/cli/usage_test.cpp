@@ -1,6 +1,8 @@
 // Arguments and files that are wrong in the same way for every command.
 #include <doctest/doctest.h>
+#include <fmt/format.h>
 
+#include <algorithm>
 #include <fstream>
 #include <string>
 #include <utility>
@@ -127,6 +129,86 @@ TEST_CASE("usage: other spellings and slips name the option that was meant") {
         std::string::npos);
   CHECK(errors("gp --netwrok fcn --data sample").find("did you mean --network?") != std::string::npos);
   CHECK(errors("gp --network fcn --data sample --colour=red").find("did you mean") == std::string::npos);
+}
+
+TEST_CASE("usage: counts are whole numbers for every command, and what came is said") {
+  for (const char* command :
+       {"gp --network fcn --data sample", "gram fcn --x x.npy --out o", "fit --network fcn",
+        "explain fcn --input 5", "store verify s", "predict --model m --x x.npy", "heads flow x.json",
+        "propagation phase", "propagation network x.json", "propagation simulate phase"})
+    for (const char* count : {"1.5", "-1", "4097", "x", "1e2", " 3", "0x3"})
+      check_usage(fmt::format("{} --threads '{}'", command, count),
+                  fmt::format("--threads: must be an integer from 0 to 4096, got {}", count));
+  check_usage("gp --network fcn --data sample --train 1.5",
+              "--train: must be an integer from 1 to 10000000, got 1.5");
+  check_usage("gp --network fcn --data sample --size 1.5",
+              "--size: must be an integer from 1 to 4096, got 1.5");
+  check_usage("fit --network fcn --trials 1.5", "--trials: must be an integer from 1 to 100000, got 1.5");
+}
+
+TEST_CASE("usage: messages stay short, however long what they quote is") {
+  const TemporaryFolder folder;
+  std::ofstream(folder / "long.json")
+      << R"({"widelimit": 1, "layers": [{"layer": ")" << std::string(500'000, 'x') << R"("}]})";
+  const std::string shell = "long=$(printf '%0100000d' 0); \"$WIDELIMIT\" ";
+  for (const std::string arguments : {"$long",
+                                      "gram $long --x x.npy --out o",
+                                      "gram fcn:$long=3 --x x.npy --out o",
+                                      "gram fcn --x $long --out o",
+                                      "gram fcn --x x.npy --out $long",
+                                      "gram fcn --x x.npy --out o --$long",
+                                      "gp --network fcn --data $long",
+                                      "gp --network fcn --data sample --train $long",
+                                      "gp --network fcn --data csv --path $long --target y",
+                                      "gp --network fcn --data csv --target $long --path x.csv",
+                                      "explain fcn --input $long",
+                                      "rerun $long",
+                                      "gram --config $long",
+                                      "sde simulate $long --out o",
+                                      "heads flow $long",
+                                      "propagation phase --x $long",
+                                      "networks fcn --size $long",
+                                      "predict --model $long --x $long",
+                                      "store info $long",
+                                      "check $long"}) {
+    CAPTURE(arguments);
+    const ProgramResult result = run_script("cd '" + folder.string() + "'; " + shell + arguments);
+    CHECK(result.code != 0);
+    CHECK(result.errors.size() > 20);
+    CHECK(result.errors.size() < 6000);
+    CHECK(std::count(result.errors.begin(), result.errors.end(), '\n') == 1);
+  }
+  CHECK(run_program("networks '" + (folder / "long.json").string() + "'").errors.size() < 6000);
+}
+
+TEST_CASE("usage: from a working directory that was removed, commands say so or go on") {
+  const TemporaryFolder folder;
+  std::ofstream(folder / "sde.json") << R"({"model": "mlp", "horizon": 0.1, "tokens": 2, "paths": 8})";
+  const std::string config = (folder / "sde.json").string(),
+                    x = "'" WIDELIMIT_SOURCE_DIR "/data/images/x.npy'";
+  const auto from_nowhere = [&](const std::string& arguments) {
+    return run_script("mkdir '" + folder.string() + "/gone' && cd '" + folder.string() +
+                      "/gone' && rmdir ../gone && " + "\"$WIDELIMIT\" " + arguments);
+  };
+  for (const std::string& arguments :
+       {"gram fcn --x " + x + " --out o", "gram fcn --x " + x + " --out '" + (folder / "o").string() + "'",
+        "gp --network fcn --data sample --train 20 --size 4 --out o",
+        "fit --network fcn --data sample --train 20 --size 4 --model m",
+        "sde simulate " + config + " --out o", "gram fcn --x " + x + " --store s", std::string("rerun o"),
+        "gram fcn --x x.npy --out o", "store info s" + std::string(),
+        std::string("heads flow x.json --out o"), std::string("propagation trajectory --out o.csv")}) {
+    CAPTURE(arguments);
+    const ProgramResult result = from_nowhere(arguments);
+    CAPTURE(result.errors);
+    CHECK(result.code != 0);
+    CHECK(result.errors.find("widelimit: ") == 0);
+    CHECK(result.errors.find("filesystem error") == std::string::npos);
+    CHECK(result.errors.find("current path") == std::string::npos);
+  }
+  CHECK(from_nowhere("gram fcn --x " + x + " --out o")
+            .errors.find("the working directory is not there any more") != std::string::npos);
+  CHECK(from_nowhere("networks").code == 0);
+  CHECK(from_nowhere("--version").code == 0);
 }
 
 }  // namespace

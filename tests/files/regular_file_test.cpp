@@ -12,6 +12,7 @@
 #include "data/temporary_folder.hpp"
 #include "support/error_message.hpp"
 #include "widelimit/error.hpp"
+#include "widelimit/files/replacing_file.hpp"
 
 using namespace widelimit::files;
 using widelimit::DataError;
@@ -67,4 +68,17 @@ TEST_CASE("regular files: reading, links, and what is larger than it may be, bef
   CHECK(error_message<DataError>([&] {
           return read_file(file, 1 << 30, "a text");
         }).find("found 1099511627776") != std::string::npos);
+}
+
+TEST_CASE("regular file: a name does not end at a character of code 0") {
+  const TemporaryFolder folder;
+  const auto file = folder.write("a.npy", "numbers");
+  const std::string longer = file.string() + std::string("\0.json", 6);
+  CHECK(error_message<DataError>([&] {
+          return read_file(longer, 100, "a file");
+        }).find(": cannot be opened for reading: Invalid argument") != std::string::npos);
+  CHECK(error_message<DataError>([&] {
+          replace_file(longer, "mine");
+        }).find(": expected a name without a character of code 0") != std::string::npos);
+  CHECK(read_bytes(file) == "numbers");
 }

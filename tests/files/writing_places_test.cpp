@@ -62,3 +62,35 @@ TEST_CASE("writing places: the folder and what lies below it, links followed") {
   }));
   CHECK_FALSE(fs::exists(outside / "file"));
 }
+
+TEST_CASE("writing places: links within a folder are named, the folder itself may be one") {
+  const TemporaryFolder folder;
+  const fs::path real = folder.path() / "real", link = folder.path() / "link";
+  fs::create_directories(real / "sub");
+  fs::create_directory_symlink(real, link);
+  fs::create_directory_symlink(folder.path(), real / "out");
+  fs::create_symlink(folder.path() / "none", real / "sub" / "file");
+  const auto message = [&](const fs::path& place, const fs::path& name) {
+    return error_message<DataError>([&] { require_no_links(place, name); });
+  };
+  CHECK(message(link, "sub/other") == "no error");
+  CHECK(message(link, "none/there") == "no error");
+  CHECK(message(link, "out/x")
+            .starts_with((link / "out").string() + ": is a link, and nothing is written through"));
+  CHECK(message(real, "sub/file").starts_with((real / "sub/file").string() + ": is a link"));
+}
+
+TEST_CASE("writing places: a working directory that was removed is said to be") {
+  const TemporaryFolder folder;
+  const pid_t child = fork();
+  if (child == 0) {
+    fs::current_path(folder.path());
+    fs::remove(folder.path());
+    const std::string message = error_message<DataError>([] { return working_directory(); });
+    _exit(message.starts_with("the working directory is not there any more, or cannot be seen (") ? 0 : 1);
+  }
+  int status = 0;
+  waitpid(child, &status, 0);
+  CHECK(status == 0);
+  CHECK(working_directory() == fs::current_path());
+}

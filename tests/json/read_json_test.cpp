@@ -1,11 +1,16 @@
 #include "widelimit/json/read_json.hpp"
 
 #include <doctest/doctest.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <string>
 
 #include "../data/temporary_folder.hpp"
 #include "widelimit/error.hpp"
+#include "widelimit/files/regular_file.hpp"
 
 namespace widelimit::testing {
 namespace {
@@ -44,6 +49,44 @@ TEST_CASE("what is no JSON is refused with its line and column") {
   CHECK(refusal("[NaN]").starts_with("not JSON at line 1"));
   CHECK(refusal("\"\xff\"").starts_with("not JSON at line 1"));
   CHECK(refusal("[\"" + std::string(100'000, 'x')).size() < 300);
+}
+
+TEST_CASE("a byte of value 0 is refused wherever it stands, with its place") {
+  const std::string document = R"({"a": [1, "b"]})"
+                               "\n";
+  for (std::size_t at = 0; at <= document.size(); ++at) {
+    std::string text = document;
+    text.insert(at, 1, '\0');
+    CAPTURE(at);
+    CHECK(refusal(text).starts_with(fmt::format("not JSON at line {}, column {}: a byte of value 0",
+                                                at == document.size() ? 2 : 1,
+                                                at == document.size() ? 1 : at + 1)));
+    CHECK(refusal(text + "garbage").starts_with("not JSON at line "));
+  }
+  CHECK(refusal(std::string(1, '\0')).starts_with("not JSON at line 1, column 1: a byte of value 0"));
+  // Its escape within a text is JSON.
+  CHECK(refusal("\"a\\u0000b\"") == "accepted");
+}
+
+TEST_CASE("where arguments come from a file, JSON is read from regular files only") {
+  const TemporaryFolder folder;
+  const auto pipe = folder.path() / "pipe";
+  REQUIRE(mkfifo(pipe.c_str(), 0600) == 0);
+  const pid_t child = fork();
+  if (child == 0) {
+    files::refuse_pipes();
+    int right = 0;
+    for (const auto& path : {pipe, std::filesystem::path("/dev/zero"), std::filesystem::path("/dev/null")})
+      try {
+        static_cast<void>(read_json(path));
+      } catch (const DataError& error) {
+        right += std::string(error.what()).find("expected a regular file") != std::string::npos ? 1 : 0;
+      }
+    _exit(right == 3 ? 0 : 1);
+  }
+  int status = 0;
+  waitpid(child, &status, 0);
+  CHECK(status == 0);
 }
 
 TEST_CASE("a key that an object holds twice is refused, wherever it stands") {

@@ -1,4 +1,5 @@
 // What disks, other programs and hands do to a store: named by check(), mended by the next run, nothing else touched.
+#include <fmt/format.h>
 #include <sys/stat.h>
 
 #include <algorithm>
@@ -7,7 +8,9 @@
 #include <chrono>
 #include <cstdint>
 #include <fstream>
+#include <functional>
 #include <limits>
+#include <stop_token>
 
 #include "store/crc32c.hpp"
 #include "store/image_store.hpp"
@@ -18,6 +21,7 @@ namespace {
 using store::GramStore;
 using store::StoreCheck;
 using store::StoredGram;
+using store::StoreOptions;
 namespace fs = std::filesystem;
 using Damaged = ImageStore;
 
@@ -118,6 +122,85 @@ TEST_CASE("temporary files that nobody writes any more are removed, also beside 
   CHECK_FALSE(fs::exists(store.chunk(("zarr.json" + elsewhere).c_str())));
   CHECK_FALSE(fs::exists(store.chunk("ntk/c/0/1.99999999-0.part")));
   CHECK(fs::exists(store.chunk("ntk/c/0/notes.txt")));
+}
+
+/// The error of a run over a store that lacks tiles, to which something happens once one was computed.
+std::string error_where(const std::function<void(const fs::path& folder)>& happens, Index tile_side = 2) {
+  const TemporaryFolder folder;
+  const fs::path place = folder.path() / "store";
+  StoreOptions options{.tile_side = tile_side};
+  bool has_happened = false;
+  options.progress = [&](const store::StoreProgress& progress) {
+    if (has_happened || progress.tiles_done < 3) return;
+    has_happened = true;
+    happens(place);
+  };
+  const std::string message = error_message<DataError>(
+      [&] { return GramStore<float>(place, image_network(), images(10), options).compute(); });
+  CHECK(has_happened);
+  const std::string begin = place.string();
+  return message.starts_with(begin) ? message.substr(begin.size()) : message;
+}
+
+TEST_CASE("a store that is moved, removed or loses a file while it is computed is no success") {
+  const std::string gone = ": the store was moved or removed while it was computed";
+  CHECK(error_where([](const fs::path& store) {
+          fs::rename(store, store.parent_path() / "moved");
+        }).starts_with(gone));
+  CHECK(error_where([](const fs::path& store) { fs::remove_all(store); }).starts_with(gone));
+  CHECK(error_where([](const fs::path& store) { fs::remove(store / "zarr.json"); }).starts_with(gone));
+  const std::string lost = ": of 15 tiles, 1 are missing or of another size, the first (0, 0)";
+  CHECK(error_where([](const fs::path& store) { fs::remove(store / "nngp/c/0/0"); }).starts_with(lost));
+  CHECK(error_where([](const fs::path& store) { fs::remove(store / "ntk/c/0/0"); }).starts_with(lost));
+  CHECK(
+      error_where([](const fs::path& store) { fs::resize_file(store / "ntk/c/0/0", 3); }).starts_with(lost));
+  CHECK(error_where([](const fs::path& store) {
+          fs::remove(store / "ntk/c/0/0");
+          fs::create_directory(store / "ntk/c/0/0");
+        }).starts_with(lost));
+  CHECK(error_where([](const fs::path& store) {
+          fs::remove_all(store / "ntk/c");
+        }).find(" are missing or of ") != std::string::npos);
+  CHECK(error_where([](const fs::path& store) {
+          fs::remove(store / "ntk/zarr.json");
+        }).starts_with("/ntk/zarr.json: it is not there, or does not say what the array is"));
+  CHECK(error_where([](const fs::path& store) {
+          const TemporaryFolder other;
+          static_cast<void>(
+              GramStore<float>(other.path(), image_network(2.5), images(10), {.tile_side = 2}).compute());
+          fs::copy_file(other.path() / "zarr.json", store / "zarr.json",
+                        fs::copy_options::overwrite_existing);
+        }).starts_with(": zarr.json is of another store now"));
+}
+
+TEST_CASE("what a run finds is looked at in the end, too") {
+  const Damaged store;
+  StoreOptions options{.tile_side = 4};
+  bool has_happened = false;
+  options.progress = [&](const store::StoreProgress& progress) {
+    if (!has_happened && progress.tiles_done == progress.tiles) fs::remove(store.chunk("nngp/c/0/2"));
+    has_happened = true;
+  };
+  CHECK(error_message<DataError>([&] {
+          return store.run(options);
+        }).find("of 6 tiles, 1 are missing or of another size, the first (0, 2)") != std::string::npos);
+  store.check_mended(1);
+}
+
+TEST_CASE("a stop in the midst of a tile is told by the tiles that are there") {
+  const TemporaryFolder folder;
+  std::stop_source stop;
+  StoreOptions options{.tile_side = 2};
+  options.gram.stop = stop.get_token();
+  options.progress = [&](const store::StoreProgress& progress) {
+    if (progress.tiles_done >= 4 && progress.pairs_computed > 0) stop.request_stop();
+  };
+  const std::string message = error_message<Cancelled>(
+      [&] { return GramStore<float>(folder.path(), image_network(), images(12), options).compute(); });
+  CHECK(message.starts_with("store: stopped on request after "));
+  CHECK(message.ends_with(" tiles, which are in the store"));
+  CHECK(message.find(fmt::format(" after {} tiles", StoredGram(folder.path()).tiles_there())) !=
+        std::string::npos);
 }
 
 }  // namespace

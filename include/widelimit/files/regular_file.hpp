@@ -50,4 +50,9 @@ class RegularFile {
 [[nodiscard]] std::string read_file(const std::filesystem::path& path, std::uint64_t most,
                                     std::string_view what);
 
+/// From now on this process takes regular files only where it would take pipes and devices, too, from people who name
+/// them (read_json()): its arguments come from a file, maybe a stranger's.
+void refuse_pipes();
+[[nodiscard]] bool pipes_are_refused();
+
 }  // namespace widelimit::files

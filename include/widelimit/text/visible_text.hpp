@@ -21,6 +21,10 @@ namespace widelimit {
 /// document, which a terminal can show. Line breaks and tabs between its values stay.
 [[nodiscard]] std::string visible_json(std::string_view document);
 
+/// A message of at most some 4,000 bytes: of a longer one, which quotes something long, the beginning and the end, and
+/// how many bytes are left out between them.
+[[nodiscard]] std::string short_message(std::string_view message);
+
 /// Offset of the first byte that does not belong to well-formed UTF-8 (overlong forms, surrogates and values above
 /// U+10FFFF are not well-formed); nothing if all bytes do.
 [[nodiscard]] std::optional<std::size_t> first_invalid_utf8(std::string_view text);

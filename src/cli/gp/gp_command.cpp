@@ -20,6 +20,7 @@
 #include "cli/tasks/data_sources.hpp"
 #include "distributed/rank_solver.hpp"
 #include "widelimit/error.hpp"
+#include "widelimit/files/writing_places.hpp"
 #include "widelimit/gp/resources.hpp"
 #include "widelimit/json/read_json.hpp"
 #include "widelimit/kernel/explain.hpp"
@@ -301,7 +302,10 @@ class NetworkPredictor {
     say("\n{}\n", visible_text(arguments_.networks[i]));
     flush_standard_output();
     GpOptions options = options_;
-    if (!options.store.folder.empty()) options.store.folder /= places_[i];
+    if (!options.store.folder.empty()) {
+      files::require_no_links(options.store.folder, places_[i]);
+      options.store.folder /= places_[i];
+    }
     const std::optional<LearnedTask<Scalar>> learned =
         learned_task(networks_[i], task_, arguments_.learning, options.inference, context_.interrupt);
     const GpTask<Scalar>& task = learned ? learned->task : task_;

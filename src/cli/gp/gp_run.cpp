@@ -8,6 +8,7 @@
 #include "cli/output/progress_bar.hpp"
 #include "distributed/rank_gram.hpp"
 #include "distributed/rank_kernel_solver.hpp"
+#include "widelimit/files/writing_places.hpp"
 #include "widelimit/gp/device_gram.hpp"
 #include "widelimit/gp/gram_source.hpp"
 #include "widelimit/kernel/devices.hpp"
@@ -96,6 +97,8 @@ std::unique_ptr<gp::GramSource> compute_gram(const GramJob<Scalar>& job, GpKerne
         distributed::rank_tiles_in_memory<Scalar>(*context.dealer, network, x1, x2, gram));
   if (options.store.folder.empty()) return gp::gram_in_memory(kernel.gram(x1, x2, gram));
   StoreArguments arguments = options.store;
+  // Within the folder that the user names.
+  files::require_no_links(arguments.folder, job.name);
   arguments.folder /= job.name;
   const StoreTask<Scalar> store_task{network,
                                      x1,

@@ -259,7 +259,7 @@ void add_verify(CLI::App& command, const RunContext& context) {
   add_value(*verify_command, "--seed", arguments->seed, "Which pairs [0]", "N")->needs(again);
   add_gram_inputs(*verify_command, arguments->rows, arguments->columns);
   add_number(*verify_command, "--threads", arguments->threads, "Worker threads; 0: one a core",
-             CLI::Range(0, 4096).description(""), "N");
+             thread_count(), "N");
   add_device_option(*verify_command, arguments->device);
   verify_command->add_flag("--other-arithmetic", arguments->store.other_arithmetic,
                            "Compare although another kind of processor made the store; last bits may differ");

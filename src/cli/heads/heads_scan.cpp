@@ -20,6 +20,7 @@
 #include "widelimit/error.hpp"
 #include "widelimit/files/regular_file.hpp"
 #include "widelimit/files/replacing_file.hpp"
+#include "widelimit/files/writing_places.hpp"
 #include "widelimit/json/read_json.hpp"
 
 namespace widelimit::cli {
@@ -131,6 +132,8 @@ class KeptPoints {
  public:
   KeptPoints(std::filesystem::path file, const Origin& origin)
       : file_{std::move(file)}, origin_(origin_json(origin)) {
+    // Its name is not the user's own choice, so that it may be a stranger's link.
+    if (!file_.empty()) files::require_no_link(file_);
     if (!file_.empty() && std::filesystem::exists(file_)) read_points();
   }
 
@@ -140,6 +143,7 @@ class KeptPoints {
   }
   void add(const ResultTable& table) {
     if (file_.empty()) return;
+    files::require_no_link(file_);
     if (!std::filesystem::exists(file_)) files::replace_file(file_, json{{"origin", origin_}}.dump() + "\n");
     std::ofstream out(file_, std::ios::app);
     out << to_json(table).dump() << "\n" << std::flush;

@@ -23,6 +23,7 @@
 #include "cli/quality/task_baselines.hpp"
 #include "cli/tasks/data_arguments.hpp"
 #include "widelimit/error.hpp"
+#include "widelimit/files/folder_lock.hpp"
 #include "widelimit/gp/metrics.hpp"
 #include "widelimit/gp/model.hpp"
 #include "widelimit/gp/resources.hpp"
@@ -373,6 +374,7 @@ void run_fit(const FitArguments& arguments, const RunContext& context) {
   for (const std::string& note : task.notes) say("{}\n", visible_text(note));
   say("{}\n", rows_text(task, arguments));
   flush_standard_output();
+  const files::FolderClaim claim(arguments.model);
   const gp::Model model = fitted_model(network, task, arguments, context.interrupt);
   context.interrupt.check();
   model.save(arguments.model);

@@ -201,7 +201,7 @@ void add_search_options(CLI::App& command, SearchChoice& search) {
   add_value(
       command, "--trials", search.trials,
       fmt::format("Networks that --search tries, or fewer where it comes to an end [{}]", search.trials),
-      CLI::Range(1, 100'000).description(""), "N");
+      whole_number(1, 100'000), "N");
   add_value(command, "--table", search.table,
             "CSV file of the trials, replaced after each; a search that was stopped continues from it",
             "FILE");

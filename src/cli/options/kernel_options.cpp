@@ -29,8 +29,7 @@ void add_kernel_options(CLI::App& command, KernelOptions& options) {
   add_choice<Precision>(command, "--precision", options.precision,
                         {{"float", Precision::float32}, {"double", Precision::float64}}, "float|double",
                         "Precision of the Gram matrices; systems with them are solved in double [float]");
-  add_number(command, "--threads", options.threads, "Worker threads; 0: one a core",
-             CLI::Range(0, 4096).description(""), "N");
+  add_number(command, "--threads", options.threads, "Worker threads; 0: one a core", thread_count(), "N");
   add_device_option(command, options.device);
   add_exact_attention_option(command, options.exact_attention);
 }

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <future>
 #include <stdexcept>
 #include <string>
@@ -11,6 +12,7 @@
 
 #include "cli/program/run_context.hpp"
 #include "widelimit/error.hpp"
+#include "widelimit/files/replaced_together.hpp"
 #include "widelimit/files/writing_places.hpp"
 #include "widelimit/json/read_json.hpp"
 #include "widelimit/text/visible_text.hpp"
@@ -24,7 +26,7 @@ using Json = nlohmann::ordered_json;
 
 /// The files that a folder's run.json lists, and itself; nothing where there is none that can be read.
 std::set<std::string> listed_files(const fs::path& folder) {
-  if (!fs::is_regular_file(folder / record_name)) return {};
+  if (!fs::is_regular_file(fs::symlink_status(folder / record_name))) return {};
   nlohmann::json record;
   try {
     record = read_json(folder / record_name);
@@ -43,7 +45,9 @@ std::set<std::string> listed_files(const fs::path& folder) {
 /// Whether a file is what a run left behind that was killed while it wrote one of `names`.
 bool is_left_behind(const std::string& file, const std::set<std::string>& names) {
   const std::optional<std::string> target = files::target_of_dead_writer(file);
-  return target && names.contains(*target);
+  return target && std::ranges::any_of(names, [&](const std::string& name) {
+           return files::name_in_temporary(name) == *target;
+         });
 }
 
 /// Whether some name lies in this folder.
@@ -53,7 +57,7 @@ bool leads_to_any(const std::set<std::string>& names, const std::string& folder)
 }
 
 /// What lies in a folder: files by their names relative to it, sorted by whether they are listed. Of folders
-/// without listed files only the name is taken.
+/// without listed files only the name is taken. Links, pipes and the like are no run's, whatever run.json says.
 struct Content {
   std::set<std::string> listed;
   std::set<std::string> others;
@@ -69,8 +73,12 @@ Content content_of(const fs::path& folder, const std::set<std::string>& listed,
     if (fs::is_directory(status) && leads_to_any(listed, name)) continue;
     if (fs::is_directory(status)) entry.disable_recursion_pending();
     const bool is_listed =
-        (listed.contains(name) || is_left_behind(name, names)) && !fs::is_directory(status);
-    (is_listed ? content.listed : content.others).insert(name);
+        (listed.contains(name) || is_left_behind(name, names) || is_left_behind(name, listed)) &&
+        fs::is_regular_file(status);
+    if (is_listed)
+      content.listed.insert(name);
+    else
+      content.others.insert(fs::is_symlink(status) ? name + ", a link" : name);
   }
   return content;
 }
@@ -82,7 +90,7 @@ std::string record_text(const RunRecord& record, std::set<std::string> names) {
   const Json json{{"widelimit", version},
                   {"command", record.command},
                   {"arguments", arguments},
-                  {"directory", fs::current_path().string()},
+                  {"directory", files::working_directory().string()},
                   {"network", record.network},
                   {"shapes", record.shapes},
                   {"files", names}};
@@ -91,7 +99,7 @@ std::string record_text(const RunRecord& record, std::set<std::string> names) {
 
 /// run.json keeps it, which is UTF-8; better said before the work.
 void require_utf8_place() {
-  if (const std::string place = fs::current_path().string(); first_invalid_utf8(place))
+  if (const std::string place = files::working_directory().string(); first_invalid_utf8(place))
     throw DataError(
         fmt::format("{}: the working directory is kept in {}, expected a name in UTF-8; work in another one",
                     visible_text(place), record_name));
@@ -111,6 +119,7 @@ OutputFolder::OutputFolder(fs::path folder, const std::vector<std::string>& name
     : folder_{std::move(folder)} {
   require_utf8_place();
   make_folder(folder_);
+  lock_.emplace(folder_);
   try {
     Names known(names.begin(), names.end());
     known.insert(record_name);
@@ -140,8 +149,9 @@ void OutputFolder::check_inputs(const std::vector<NamedFile>& read) const {
 }
 
 void OutputFolder::announce(const std::string& name) {
+  files::require_no_links(folder_, name);
   make_folder((folder_ / name).parent_path());
-  files::check_replaceable(folder_ / name);
+  files::check_replaceable(folder_ / name, files::Links::refused);
   announced_.insert(name);
 }
 
@@ -158,14 +168,20 @@ void OutputFolder::make_folder(const fs::path& folder) {
   if (error || !fs::is_directory(folder))
     throw DataError(fmt::format("{}: cannot make this folder: {}", folder.string(),
                                 error ? error.message() : "a file of that name exists"));
+  for (const fs::path& made : missing)
+    if (const auto gone = gone_.find(made.lexically_relative(folder_)); gone != gone_.end())
+      files::set_permissions(made, gone->second);
 }
 
 files::ReplacingFile& OutputFolder::stage(const std::string& name) {
   if (!announced_.contains(name))
     throw std::logic_error(fmt::format("{}: the output {} was not announced", folder_.string(), name));
+  files::require_no_links(folder_, name);
   // An inner folder may have gone with the files of an earlier run.
   make_folder((folder_ / name).parent_path());
-  staged_.emplace_back(name, folder_ / name);
+  const auto gone = gone_.find(name);
+  staged_.emplace_back(name, folder_ / name,
+                       gone == gone_.end() ? std::nullopt : std::optional(gone->second));
   return staged_.back().file;
 }
 
@@ -212,31 +228,45 @@ void OutputFolder::write_inner_record(const std::string& inner, const RunRecord&
 }
 
 void OutputFolder::commit(const RunRecord& record) {
-  const files::TemporaryPathLock together;
-  for (const Staged& staged : staged_) committed_.insert(staged.name);
-  Names all = committed_;
+  Names written = committed_;
+  for (const Staged& staged : staged_) written.insert(staged.name);
+  Names all = written;
   all.merge(Names(earlier_));
   // In between, run.json lists more files than there are: none may be left that the next run does not know.
-  files::replace_file(folder_ / record_name, record_text(record, all));
-  for (Staged& staged : staged_) staged.file.commit();
+  files::ReplacingFile between(folder_ / record_name, files::Links::refused),
+      after(folder_ / record_name, files::Links::refused);
+  between.write(record_text(record, all));
+  after.write(record_text(record, written));
+  files::ReplacedTogether together;
+  together.put(between);
+  for (Staged& staged : staged_) {
+    files::require_no_links(folder_, staged.name);
+    together.put(staged.file);
+  }
+  Names removed;
+  for (const std::string& name : earlier_) {
+    if (written.contains(name) || name == record_name) continue;
+    remember(name);
+    together.remove(folder_ / name);
+    removed.insert(name);
+  }
+  together.put(after);
+  together.finish();
   staged_.clear();
-  remove_earlier_files();
-  files::replace_file(folder_ / record_name, record_text(record, committed_));
+  committed_ = std::move(written);
+  earlier_.clear();
+  for (const std::string& name : removed)
+    // Folders that only held such files; others are not empty, and stay.
+    for (fs::path parent = fs::path(name).parent_path(); !parent.empty(); parent = parent.parent_path()) {
+      remember(parent);
+      std::error_code ignored;
+      fs::remove(folder_ / parent, ignored);
+    }
 }
 
-void OutputFolder::remove_earlier_files() {
-  for (const std::string& name : earlier_) {
-    if (committed_.contains(name) || name == record_name) continue;
-    std::error_code error;
-    fs::remove(folder_ / name, error);
-    if (error)
-      throw DataError(fmt::format("{}: of an earlier run, cannot be removed: {}", (folder_ / name).string(),
-                                  error.message()));
-    // Folders that only held such files; others are not empty, and stay.
-    for (fs::path parent = fs::path(name).parent_path(); !parent.empty(); parent = parent.parent_path())
-      fs::remove(folder_ / parent, error);
-  }
-  earlier_.clear();
+void OutputFolder::remember(const fs::path& name) {
+  if (const auto permissions = files::permissions_of(folder_ / name))
+    gone_.insert_or_assign(name, *permissions);
 }
 
 void check_output_file(const fs::path& file) {

@@ -3,7 +3,9 @@
 #include <filesystem>
 #include <functional>
 #include <list>
+#include <map>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <set>
 #include <string>
 #include <string_view>
@@ -13,6 +15,8 @@
 #include "cli/options/named_files.hpp"
 #include "cli/plots/gnuplot.hpp"
 #include "widelimit/data/npy.hpp"
+#include "widelimit/files/folder_lock.hpp"
+#include "widelimit/files/permissions.hpp"
 #include "widelimit/files/replacing_file.hpp"
 #include "widelimit/files/temporary_path.hpp"
 #include "widelimit/matrix.hpp"
@@ -34,17 +38,17 @@ enum class OtherFiles { refused, kept };
 
 /// A folder for the results of one run.
 ///
-/// It is opened before the work begins, so that whatever is wrong with it shows then. Files are written to
-/// temporary ones beside their places; commit() puts all of them in their places together, removes the files
-/// of the run before and says in run.json which ones are there. Without a commit the folder is left as it
-/// was.
+/// It is opened before the work begins, so that whatever is wrong with it shows then, and one run has it at a time.
+/// Files are written to temporary ones beside their places; commit() puts all of them in their places together, removes
+/// the files of the run before and says in run.json which ones are there. Without a commit, or where one fails, the
+/// folder is left as it was. The folder may be a stranger's: no link in it is followed.
 class OutputFolder {
  public:
   /// Makes the folder if need be. `names` are all files that may be written, relative to the folder, perhaps
   /// in folders of their own.
   ///
-  /// Throws DataError if the folder or a file cannot be written, or the folder holds files that are not
-  /// listed in a run.json there and `others` refuses them.
+  /// Throws DataError if the folder or a file cannot be written, a link stands in the place of one, another run has the
+  /// folder, or it holds files that are not listed in a run.json there and `others` refuses them.
   OutputFolder(std::filesystem::path folder, const std::vector<std::string>& names, OtherFiles others);
 
   /// ArgumentError if a file of the run before, or one that may be written, is one that the command reads: it would be
@@ -107,7 +111,8 @@ class OutputFolder {
   /// Writes a run.json for the files of a folder in this one, `inner` with its "/".
   void write_inner_record(const std::string& inner, const RunRecord& record);
 
-  /// Puts what was written since the last commit in place, and run.json. Throws DataError.
+  /// Puts what was written since the last commit in place, and run.json. Throws DataError, and leaves the folder as the
+  /// last commit did.
   void commit(const RunRecord& record);
 
  private:
@@ -135,16 +140,20 @@ class OutputFolder {
 
   void make_folder(const std::filesystem::path& folder);
   files::ReplacingFile& stage(const std::string& name);
-  void remove_earlier_files();
+  void remember(const std::filesystem::path& name);
 
   std::filesystem::path folder_;
+  std::optional<files::FolderLock> lock_;
   Names announced_;
   Names earlier_;  ///< Files of the run before that are there.
   Names committed_;
   std::list<files::TemporaryPath> made_folders_;  ///< Removed again if they stay empty.
+  /// Of files and folders that went with the run before, in case they come again.
+  std::map<std::filesystem::path, files::Permissions> gone_;
   struct Staged {
-    Staged(const std::string& file_name, const std::filesystem::path& target)
-        : name{file_name}, file{target} {}
+    Staged(const std::string& file_name, const std::filesystem::path& target,
+           std::optional<files::Permissions> permissions)
+        : name{file_name}, file{target, files::Links::refused, permissions} {}
     std::string name;
     files::ReplacingFile file;
   };

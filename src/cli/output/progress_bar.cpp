@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
+#include <cstdlib>
 #include <limits>
 #include <memory>
 #include <string>
@@ -30,6 +31,19 @@ std::string readable_rate(double rate) {
 std::string first_letters(std::string text, std::size_t count) {
   while (letter_count(text) > count) text.pop_back();
   return text;
+}
+
+/// Whether standard error is a terminal that can go back in a line.
+bool has_status_line() {
+  const char* const terminal = std::getenv("TERM");
+  return isatty(STDERR_FILENO) != 0 && terminal != nullptr && *terminal != '\0' &&
+         std::string_view(terminal) != "dumb";
+}
+
+std::size_t terminal_width() {
+  constexpr std::size_t usual = 79, least = 20;
+  // The last column would move the cursor to the next line.
+  return std::max(terminal_columns(STDERR_FILENO).value_or(usual + 1), least + 1) - 1;
 }
 
 }  // namespace
@@ -58,13 +72,18 @@ std::string duration_text(double seconds) {
 
 void silence_progress() { is_silent = true; }
 
-StatusLine::StatusLine() : on_terminal_{isatty(STDERR_FILENO) != 0} {
+void erase_status_line() {
+  // Spaces do it on every terminal.
+  if (has_status_line()) fmt::print(stderr, "\r{}\r", std::string(terminal_width(), ' '));
+}
+
+StatusLine::StatusLine() : on_terminal_{has_status_line()} {
   // A terminal shows the first text at once.
   if (!on_terminal_) last_ = Clock::now();
 }
 
 StatusLine::~StatusLine() {
-  if (on_terminal_ && !is_silent) std::fputs("\r\033[K", stderr);
+  if (!is_silent) erase_status_line();
 }
 
 bool StatusLine::is_due() {
@@ -78,23 +97,20 @@ bool StatusLine::is_due() {
 }
 
 std::size_t StatusLine::width() const {
-  constexpr std::size_t of_logs = 200, usual = 79, least = 20;
-  if (!on_terminal_) return of_logs;
-  // The last column would move the cursor to the next line.
-  return std::max(terminal_columns(STDERR_FILENO).value_or(usual + 1), least + 1) - 1;
+  constexpr std::size_t of_logs = 200;
+  return on_terminal_ ? terminal_width() : of_logs;
 }
 
 void StatusLine::show(std::string_view text) const {
   const std::string cut = first_letters(visible_text(text), width());
-  if (on_terminal_)
-    fmt::print(stderr, "\r\033[K{}", cut);
-  else
-    fmt::print(stderr, "{}\n", cut);
+  erase_status_line();
+  fmt::print(stderr, "{}{}", cut, on_terminal_ ? "" : "\n");
   std::fflush(stderr);
 }
 
 void StatusLine::note(std::string_view text) const {
-  fmt::print(stderr, "{}{}\n", on_terminal_ ? "\r\033[K" : "", text);
+  erase_status_line();
+  fmt::print(stderr, "{}\n", text);
   std::fflush(stderr);
 }
 

@@ -23,8 +23,12 @@ namespace widelimit::cli {
 /// No progress is shown from now on.
 void silence_progress();
 
+/// Takes a StatusLine from the terminal if there may be one.
+void erase_status_line();
+
 /// What a command tells of its progress on standard error: on a terminal one line, which is erased in the end and fits
-/// its width; elsewhere a line every 30 seconds. Calls must not overlap.
+/// its width; elsewhere, and where TERM is "dumb" or nothing, a line every 30 seconds. No escape codes are printed.
+/// Calls must not overlap.
 class StatusLine {
  public:
   StatusLine();

@@ -8,6 +8,8 @@
 #include <string_view>
 #include <utility>
 
+#include "widelimit/text/visible_text.hpp"
+
 namespace CLI {
 class App;
 }
@@ -41,7 +43,7 @@ void print_notice(std::string_view line);
 /// Prints "widelimit: warning: ..." as a line on standard error.
 template <typename... Values>
 void warn(fmt::format_string<Values...> text, Values&&... values) {
-  print_notice("widelimit: warning: " + fmt::format(text, std::forward<Values>(values)...));
+  print_notice("widelimit: warning: " + short_message(fmt::format(text, std::forward<Values>(values)...)));
 }
 
 /// Prints results as a line of JSON with --json, else as result_text().

@@ -8,7 +8,9 @@
 
 #include "cli/program/rerun.hpp"
 #include "widelimit/error.hpp"
+#include "widelimit/files/regular_file.hpp"
 #include "widelimit/json/read_json.hpp"
+#include "widelimit/json/shown_text.hpp"
 #include "widelimit/text/visible_text.hpp"
 
 namespace widelimit::cli {
@@ -43,6 +45,8 @@ void insert_words(std::vector<std::string>& words, const std::vector<std::string
                   const fs::path& path) {
   const std::string& command = given[1];
   const json file = read_json(path);
+  // What it names is opened from now on.
+  files::refuse_pipes();
   std::vector<std::string> inserted = words_in(file, path);
   if (file.is_object()) {
     if (inserted.front() != command)
@@ -91,6 +95,11 @@ std::vector<std::string> words_in(const json& file, const fs::path& path) {
     throw DataError(fmt::format(
         "{}: expected a list of arguments, each a text, or an object that holds it under \"arguments\"",
         path.string()));
+  // The system would take a name for ended there.
+  for (const std::string& word : words)
+    if (word.find('\0') != std::string::npos)
+      throw DataError(fmt::format("{}: expected arguments without characters of code 0, got {}",
+                                  path.string(), shown_json(word)));
   return words;
 }
 

@@ -13,6 +13,7 @@
 #include <cstdio>
 #include <system_error>
 
+#include "cli/output/progress_bar.hpp"
 #include "widelimit/error.hpp"
 #include "widelimit/files/temporary_path.hpp"
 
@@ -61,8 +62,8 @@ bool comes_within(std::chrono::milliseconds time) {
 /// Libraries that factorise a matrix cannot be asked to stop.
 [[noreturn]] void end_program() {
   files::remove_temporary_paths();
-  std::fputs(isatty(STDERR_FILENO) != 0 ? "\r\033[Kwidelimit: interrupted\n" : "widelimit: interrupted\n",
-             stderr);
+  erase_status_line();
+  std::fputs("widelimit: interrupted\n", stderr);
   _exit(Interrupt::exit_code());
 }
 

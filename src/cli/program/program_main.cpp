@@ -22,6 +22,7 @@
 #include "cli/program/machine_facts.hpp"
 #include "widelimit/error.hpp"
 #include "widelimit/numerics/memory.hpp"
+#include "widelimit/text/visible_text.hpp"
 
 namespace widelimit::cli {
 namespace {
@@ -31,7 +32,7 @@ constexpr int wrong_usage = 2;
 
 int complain(const ProgramDescription& program, const std::string& message, int code) {
   if (program.before_complaint) program.before_complaint();
-  print_notice(fmt::format("{}: {}", program.complains_as, message));
+  print_notice(fmt::format("{}: {}", program.complains_as, short_message(message)));
   return code;
 }
 

@@ -21,6 +21,7 @@
 #include "widelimit/json/read_json.hpp"
 #include "widelimit/json/shown_text.hpp"
 #include "widelimit/store/sha256.hpp"
+#include "widelimit/text/visible_text.hpp"
 
 namespace widelimit::cli {
 namespace {
@@ -98,7 +99,9 @@ void set_out(std::vector<std::string>& words, const fs::path& out, const fs::pat
         "rerun --out: the run of {} has no --out that another folder could replace", path.string()));
 }
 
-fs::path absolute_folder(const std::string& word) { return fs::weakly_canonical(fs::absolute(word)); }
+fs::path absolute_folder(const std::string& word) {
+  return fs::weakly_canonical(files::working_directory() / word);
+}
 
 std::string listed(const char* what, const std::vector<std::string>& names) {
   constexpr std::size_t most = 8;
@@ -143,6 +146,7 @@ std::vector<std::string> Rerun::begin() {
   const fs::path path = folder_ / record_name;
   const json record = read_record(path);
   std::vector<std::string> words = words_in(record, path);
+  files::refuse_pipes();
   if (!may_write_anywhere_)
     files::confine_writing(
         out_.value_or(folder_),
@@ -152,7 +156,8 @@ std::vector<std::string> Rerun::begin() {
   for (const std::string& name : listed_names(record)) before_.push_back({name, digest_of(folder_ / name)});
   enter_directory(record, path);
   words.insert(words.begin(), program_);
-  print_notice(fmt::format("in {}: {}", fs::current_path().string(), shell_command_line(words)));
+  print_notice(short_message(
+      fmt::format("in {}: {}", files::working_directory().string(), shell_command_line(words))));
   for (const std::string& flag : flags_)
     if (std::ranges::find(words, flag) == words.end()) words.push_back(flag);
   return words;

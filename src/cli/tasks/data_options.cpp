@@ -43,7 +43,7 @@ void add_size_options(CLI::App& command, DataArguments& arguments) {
   const auto count = [&](const char* name, std::size_t& target, std::size_t smallest,
                          const char* description) {
     add_value(command, name, target, fmt::format("{} [{}]", description, target),
-              CLI::Range(smallest, std::size_t{10'000'000}).description(""), "N");
+              whole_number(smallest, std::size_t{10'000'000}), "N");
   };
   count("--train", arguments.images.train, 1, "Training images or reviews");
   count("--validation", arguments.images.validation, 0,
@@ -51,7 +51,7 @@ void add_size_options(CLI::App& command, DataArguments& arguments) {
   count("--test", arguments.images.test, 1, "Test images or reviews");
   add_value(command, "--size", arguments.images.size,
             fmt::format("Height and width that images are reduced to [{}]", arguments.images.size),
-            CLI::Range(1, 4096).description(""), "S");
+            whole_number(1, 4096), "S");
   command
       .add_option_function<std::string>(
           "--stratify", [&arguments](const std::string& word) { arguments.split.stratified = word == "yes"; },
@@ -179,7 +179,7 @@ void add_text_options(CLI::App& command, DataArguments& arguments) {
   add_value(
       command, "--max-length", arguments.texts.max_length,
       fmt::format("Words of a review that have a vector, the last ones [{}]", arguments.texts.max_length),
-      CLI::Range(std::size_t{1}, std::size_t{1'000'000}).description(""), "L");
+      whole_number(std::size_t{1}, std::size_t{1'000'000}), "L");
   command.add_flag_callback(
       "--skip-bad-lines", [&arguments] { arguments.texts.bad_lines = data::BadLines::skip; },
       "Skip lines of the vector file that cannot be used, and say which, instead of stopping");

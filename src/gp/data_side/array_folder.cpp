@@ -3,13 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <atomic>
 #include <cmath>
 #include <set>
 #include <system_error>
 #include <utility>
 
-#include "files/process_identity.hpp"
 #include "gp/data_side/file_sum.hpp"
 #include "widelimit/error.hpp"
 #include "widelimit/files/regular_file.hpp"
@@ -55,28 +53,31 @@ void check_place(const fs::path& folder, const FolderFormat& format) {
   const auto status = fs::symlink_status(folder);
   if (!fs::exists(status)) return;
   if (!fs::is_directory(status)) fail(folder, "expected a folder or nothing there, found a file or a link");
+  std::error_code error;
+  if (fs::equivalent(folder, ".", error))
+    fail(folder,
+         "expected another folder than the working directory, which would be replaced as a whole: go to "
+         "another one, "
+         "or give the name of a folder in it");
   if (fs::is_empty(folder)) return;
   const auto document = document_in(folder, format);
   std::set<std::string> known{format.document};
   if (document.is_object())
     for (const auto& [name, file] : document["files"].items()) known.insert(name);
+  // The whole folder goes: a link or folder in it is somebody else's, whatever the document says.
   for (const auto& entry : fs::directory_iterator(folder))
-    if (!document.is_object() || !known.contains(entry.path().filename().string()))
+    if (!document.is_object() || !known.contains(entry.path().filename().string()) ||
+        !fs::is_regular_file(entry.symlink_status()))
       fail(folder, fmt::format("holds {}, which is no part of a {}; choose another folder",
                                entry.path().filename().string(), format.name));
 }
 
-/// The folder without a "/" at its end: appended to that, the names of beside() would lie in the folder itself.
-fs::path without_slash(const fs::path& folder) {
-  return folder.has_filename() ? folder : folder.parent_path();
-}
-
-/// Names beside a folder lie on its file system, where a rename moves a whole folder at once.
-fs::path beside(const fs::path& folder, const char* ending) {
-  static std::atomic<int> number = 0;
-  fs::path path = folder;
-  path += fmt::format(".{}-{}.{}", files::this_process().text(), number++, ending);
-  return path;
+/// The folder by a name of its own: appended to "/", "." or "..", temporary names would lie in the folder itself.
+fs::path named(const fs::path& folder) {
+  const fs::path name = folder.filename();
+  const fs::path place =
+      name == "." || name == ".." ? fs::weakly_canonical(files::working_directory() / folder) : folder;
+  return place.has_filename() ? place : place.parent_path();
 }
 
 template <typename Step>
@@ -131,7 +132,7 @@ nlohmann::json any_document(const fs::path& folder, const FolderFormat& format) 
 }
 
 ArrayFolderWriter::ArrayFolderWriter(fs::path folder, FolderFormat format)
-    : folder_{without_slash(folder)}, format_{std::move(format)} {
+    : folder_{named(folder)}, format_{std::move(format)} {
   if (folder_.empty()) throw DataError("expected the name of a folder, got nothing");
   files::require_may_write(folder_);
   try {
@@ -142,10 +143,15 @@ ArrayFolderWriter::ArrayFolderWriter(fs::path folder, FolderFormat format)
   if (folder_.has_parent_path())
     file_step(folder_, "cannot make its parent folder",
               [&](auto& error) { fs::create_directories(folder_.parent_path(), error); });
-  // The folder is written beside its place, and commit() moves it there whole.
-  temporary_.emplace_back(beside(folder_, "part"));
+  // The folder is written beside its place, on the same file system, and commit() moves it there whole.
+  temporary_.emplace_back(files::temporary_name(folder_));
   file_step(folder_, "cannot be written",
             [&](auto& error) { fs::create_directory(temporary_.back().path(), error); });
+  if (auto permissions = files::permissions_of(folder_)) {
+    constexpr mode_t to_write = 0700;
+    permissions->mode |= to_write;
+    files::set_permissions(temporary_.back().path(), *permissions);
+  }
 }
 
 void ArrayFolderWriter::write(const std::string& name, const Matrix<double>& matrix) {
@@ -161,7 +167,7 @@ void ArrayFolderWriter::write_bytes(const std::string& name, std::string_view he
   const fs::path path = temporary_.back().path() / name;
   // Files precede their folder in the list, because it can only be removed when it is empty.
   temporary_.emplace_front(path);
-  files::ReplacingFile file(path);
+  files::ReplacingFile file(path, files::Links::refused, files::permissions_of(folder_ / name));
   file.write(head);
   file.write(body);
   file.commit();
@@ -178,11 +184,14 @@ void ArrayFolderWriter::commit(nlohmann::ordered_json document) {
   whole[document_sum_name] = document_sum(whole);
   const fs::path& made = temporary_.back().path();
   temporary_.emplace_front(made / format_.document);
-  files::replace_file(made / format_.document, whole.dump(1) + "\n");
+  files::ReplacingFile file(made / format_.document, files::Links::refused,
+                            files::permissions_of(folder_ / format_.document));
+  file.write(whole.dump(1) + "\n");
+  file.commit();
   const files::TemporaryPathLock together;
   check_place(folder_, format_);  // again, because fitting takes a while
   // The earlier folder is only moved aside until the new one stands in its place.
-  const fs::path earlier = beside(folder_, "old");
+  const fs::path earlier = files::temporary_name(folder_, "old");
   const bool replaces = fs::exists(folder_);
   if (replaces)
     file_step(folder_, "cannot be replaced", [&](auto& error) { fs::rename(folder_, earlier, error); });
