@@ -10,6 +10,7 @@
 #include <system_error>
 #include <utility>
 
+#include "files/whole_name.hpp"
 #include "widelimit/error.hpp"
 
 namespace widelimit::files {
@@ -42,10 +43,8 @@ std::optional<RegularFile> RegularFile::if_there(const fs::path& path) {
 }
 
 int RegularFile::open() {
-  // The system would take the name for ended there.
-  if (path_.native().find('\0') != std::string::npos) return EINVAL;
   // A pipe would wait for its other end, a terminal take the process over.
-  descriptor_ = ::open(path_.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+  descriptor_ = ::open(whole_name(path_).c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
   // Sockets cannot be opened at all.
   if (descriptor_ < 0) return errno == ENXIO ? no_regular_file : errno;
   struct stat facts {};

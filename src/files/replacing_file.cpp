@@ -14,6 +14,7 @@
 
 #include "files/file_size_signal.hpp"
 #include "files/process_identity.hpp"
+#include "files/whole_name.hpp"
 #include "widelimit/error.hpp"
 #include "widelimit/files/writing_places.hpp"
 
@@ -76,7 +77,8 @@ bool was_untouched_for_an_hour(const fs::path& file) {
 }  // namespace
 
 ReplacingFile::ReplacingFile(const fs::path& target, Links links, std::optional<Permissions> permissions)
-    : target_{links == Links::followed ? resolved(target) : target}, temporary_{temporary_name(target_)} {
+    : target_{links == Links::followed ? resolved(whole_name(target)) : whole_name(target)},
+      temporary_{temporary_name(target_)} {
   require_may_write(target_);
   if (links == Links::refused) require_no_link(target_);
   std::error_code error;

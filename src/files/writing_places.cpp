@@ -8,6 +8,7 @@
 #include <system_error>
 #include <utility>
 
+#include "files/whole_name.hpp"
 #include "widelimit/error.hpp"
 
 namespace widelimit::files {
@@ -47,9 +48,7 @@ void confine_writing(const fs::path& folder, std::string advice) {
 }
 
 void require_may_write(const fs::path& path) {
-  // The system would take the name for ended there.
-  if (path.native().find('\0') != std::string::npos)
-    throw DataError(fmt::format("{}: expected a name without a character of code 0", path.string()));
+  static_cast<void>(whole_name(path));
   const std::scoped_lock lock(confinement_mutex);
   if (!confinement) return;
   const fs::path place = place_of(path), &folder = confinement->folder;

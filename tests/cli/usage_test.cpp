@@ -6,6 +6,7 @@
 #include <fstream>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "cli/program.hpp"
 
@@ -190,13 +191,13 @@ TEST_CASE("usage: from a working directory that was removed, commands say so or 
     return run_script("mkdir '" + folder.string() + "/gone' && cd '" + folder.string() +
                       "/gone' && rmdir ../gone && " + "\"$WIDELIMIT\" " + arguments);
   };
-  for (const std::string& arguments :
-       {"gram fcn --x " + x + " --out o", "gram fcn --x " + x + " --out '" + (folder / "o").string() + "'",
-        "gp --network fcn --data sample --train 20 --size 4 --out o",
-        "fit --network fcn --data sample --train 20 --size 4 --model m",
-        "sde simulate " + config + " --out o", "gram fcn --x " + x + " --store s", std::string("rerun o"),
-        "gram fcn --x x.npy --out o", "store info s" + std::string(),
-        std::string("heads flow x.json --out o"), std::string("propagation trajectory --out o.csv")}) {
+  for (const std::string& arguments : std::vector<std::string>{
+           "gram fcn --x " + x + " --out o", "gram fcn --x " + x + " --out '" + (folder / "o").string() + "'",
+           "gp --network fcn --data sample --train 20 --size 4 --out o",
+           "fit --network fcn --data sample --train 20 --size 4 --model m",
+           "sde simulate " + config + " --out o", "gram fcn --x " + x + " --store s", "rerun o",
+           "gram fcn --x x.npy --out o", "store info s", "heads flow x.json --out o",
+           "propagation trajectory --out o.csv"}) {
     CAPTURE(arguments);
     const ProgramResult result = from_nowhere(arguments);
     CAPTURE(result.errors);

@@ -13,6 +13,7 @@
 #include "support/error_message.hpp"
 #include "widelimit/error.hpp"
 #include "widelimit/files/replacing_file.hpp"
+#include "widelimit/files/writing_places.hpp"
 
 using namespace widelimit::files;
 using widelimit::DataError;
@@ -74,11 +75,12 @@ TEST_CASE("regular file: a name does not end at a character of code 0") {
   const TemporaryFolder folder;
   const auto file = folder.write("a.npy", "numbers");
   const std::string longer = file.string() + std::string("\0.json", 6);
-  CHECK(error_message<DataError>([&] {
-          return read_file(longer, 100, "a file");
-        }).find(": cannot be opened for reading: Invalid argument") != std::string::npos);
-  CHECK(error_message<DataError>([&] {
-          replace_file(longer, "mine");
-        }).find(": expected a name without a character of code 0") != std::string::npos);
+  const std::string expected =
+      file.string() + "\\0...: expected the name of a file without a character of code 0";
+  CHECK(error_message<DataError>([&] { return read_file(longer, 100, "a file"); }) == expected);
+  CHECK(error_message<DataError>([&] { return RegularFile::if_there(longer).has_value(); }) == expected);
+  for (const Links links : {Links::followed, Links::refused})
+    CHECK(error_message<DataError>([&] { replace_file(longer, "mine", links); }) == expected);
+  CHECK(error_message<DataError>([&] { require_may_write(longer); }) == expected);
   CHECK(read_bytes(file) == "numbers");
 }

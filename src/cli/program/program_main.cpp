@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <csignal>
 #include <cstdio>
+#include <filesystem>
 #include <iterator>
 #include <new>
 #include <string>
@@ -132,6 +133,8 @@ int parse(int argc, char** argv, const ProgramDescription& description) {
     return fail(fmt::format("out of memory: more was needed than the {} that this process can have",
                             numerics::memory_text(numerics::available_memory())),
                 failed);
+  } catch (const std::filesystem::filesystem_error& error) {
+    return fail(fmt::format("{}: {}", error.path1().string(), error.code().message()), failed);
   } catch (const std::exception& error) {
     // oneTBB's words where there is no address space for the stack of a thread, or a limit on threads.
     const std::string message = error.what();
