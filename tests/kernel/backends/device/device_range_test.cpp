@@ -134,14 +134,14 @@ TEST_CASE("a parameter beyond float is told with the layer's path, what it is, a
       "double precision, or the device cpu, which computes it");
 }
 
-TEST_CASE("moments of rectified powers are not below 0, on a device and on the CPU, however small") {
+TEST_CASE("moments of rectified powers above 1 are not below 0, on a device and on the CPU, however small") {
   xt::xarray<float> directions = random_inputs<float>(7, {12, 5});
   // Opposites, nearly so, and equal ones.
   for (std::size_t i = 0; i + 1 < 12; i += 2)
     for (std::size_t c = 0; c < 5; ++c)
       directions(i + 1, c) = -directions(i, c) * (1 + 1e-7F * static_cast<float>(i)) +
                              1e-3F * static_cast<float>(i % 3) * directions(0, c);
-  for (const int degree : {1, 2, 3, 5})
+  for (const int degree : {2, 3, 5})
     for (const float scale : {1.0F, 1e-3F, 1e-6F, 1e-7F, 1e-8F, 4e-9F, 1e-9F, 6e-10F}) {
       const Network network = network_of(
           fmt::format(R"({{"layer": "dense"}}, {{"layer": "rectified_monomial", "degree": {}}})", degree));
