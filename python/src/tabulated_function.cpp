@@ -20,15 +20,18 @@ namespace widelimit::python {
 namespace {
 
 constexpr int order = 24;
-constexpr int octaves = 43;       // |x| < 1, [1, 2), [2, 4), ... [2^41, 2^42): quadrature looks so far out.
-constexpr int near_octaves = 15;  // Beyond them functions are simple, or left alone.
+/// |x| < 2^-24, [2^-24, 2^-23), ... [2^41, 2^42): quadrature looks so far out, and so near to 0, where powers have all
+/// digits of their small values.
+constexpr int octaves = 67;
+constexpr int below_one = 24;                 // Octaves of |x| < 1 but the first.
+constexpr int near_octaves = below_one + 15;  // Beyond them functions are simple, or left alone.
 constexpr int deepest = 40;
 constexpr std::size_t most_series = 4096;
 constexpr std::size_t most_exact_series = 512;
 constexpr std::size_t most_far_series = 8;
 constexpr std::size_t most_unresolved = 64;
 constexpr double rounding = 2e-15;
-constexpr int needed_octaves = 7;   // |x| < 64: quadrature does without what is farther out.
+constexpr int needed_octaves = below_one + 7;  // |x| < 64: quadrature does without what is farther out.
 constexpr double roughness = 2e-9;  // of an interval's largest value: more is not smooth to quadrature
 
 using Coefficients = std::array<double, order>;
@@ -147,7 +150,7 @@ class TabulatedFunction::Series {
   /// That with a series for x; null where there is none.
   const Interval* interval_of(double x) {
     if (!(std::abs(x) < 0x1p42)) return nullptr;
-    const int number = std::abs(x) < 1 ? 0 : 1 + std::ilogb(x);
+    const int number = std::abs(x) < std::ldexp(1.0, -below_one) ? 0 : below_one + 1 + std::ilogb(x);
     Octave& octave = (std::signbit(x) ? negative_ : positive_)[static_cast<std::size_t>(number)];
     std::call_once(octave.made, [&] { make(octave, number, std::signbit(x)); });
     if (octave.intervals.empty()) return nullptr;
@@ -164,7 +167,7 @@ class TabulatedFunction::Series {
   }
 
   void make(Octave& octave, int number, bool is_negative) const {
-    const double near = number == 0 ? 0 : std::ldexp(1.0, number - 1), far = std::ldexp(1.0, number);
+    const double far = std::ldexp(1.0, number - below_one), near = number == 0 ? 0 : far / 2;
     const double begin = is_negative ? -far : near, end = is_negative ? -near : far;
     // Where terms cancel, as in 1 + tanh(x) for x < 0, values have less than 1e-14 of themselves right: there the
     // terms' rounding is all that a series can come to.
@@ -175,7 +178,7 @@ class TabulatedFunction::Series {
       octave.intervals = std::move(exact.intervals);
       return;
     }
-    rounded.noise = rounding * far * largest_near_zero();
+    rounded.noise = rounding * std::max(far, 1.0) * largest_near_zero();
     if (add(begin, end, deepest, rounded))
       octave.intervals = std::move(rounded.intervals);
     else if (number < needed_octaves)

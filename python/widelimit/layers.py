@@ -133,7 +133,10 @@ def elementwise(phi: Callable[[Any], Any], derivative: Callable[[Any], Any] | No
     reads phi and finds a finite slope; else it is taken from phi by differences, which is slower. They are called thousands
     of times while tables are made, then seldom. Jumps, kinks and cusps of either and of the next two derivatives are looked
     for, up to |z| = 2000; breakpoints: others, and where there are features narrower than a tenth of their distance from 0,
-    which the search may miss. Steps have the derivative 0. Functions steeper than |z - b|^0.8 towards a place b, as cube
+    which the search may miss. Kernels are exact to 1e-10 of the geometric mean of the two inputs' own, also of functions that
+    grow, as powers and exponentials, at variances up to 10,000; NumericalError, which names the layer and the variance, where
+    they cannot be: where E phi^2 or E phi'^2 is infinite or beyond the range of double, and where phi overflows or oscillates
+    too much within the standard deviations, 10 to 52, that count. Steps have the derivative 0. Functions steeper than |z - b|^0.8 towards a place b, as cube
     roots and logarithms, have an NNGP and no NTK. ArgumentError for functions that are rough, that compute in float32 or
     less, or that grow faster than a logarithm towards a place, for a derivative that is not that of phi, and for an NTK that
     there is not.

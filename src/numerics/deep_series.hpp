@@ -23,8 +23,8 @@ class DeepSeries {
     std::vector<double> coefficients = {};
   };
 
-  DeepSeries(const SmoothFunction& phi, const SmoothMesh& mesh)
-      : table_{phi, mesh, truncations.back(), truncations}, slopes_{table_} {}
+  DeepSeries(const SmoothFunction& phi, const SmoothMesh& mesh, const EnergyWindow& window)
+      : table_{phi, mesh, window, truncations.back(), truncations}, slopes_{table_} {}
 
   /// Nothing where the series is not accurate to exp(log_tolerance) relative to the root mean squares.
   [[nodiscard]] std::optional<Dual<double>> dual(double p, double q, double c, double log_tolerance,

@@ -7,6 +7,7 @@
 #include <span>
 #include <vector>
 
+#include "numerics/energy_window.hpp"
 #include "numerics/smooth_mesh.hpp"
 #include "widelimit/numerics/dual.hpp"
 
@@ -24,10 +25,10 @@ class MehlerTable {
  public:
   static constexpr std::size_t first_coefficient = 3;
 
-  /// Refers to the function and the mesh, which must outlive it. `truncations`: ascending numbers of stored orders that
-  /// tail_bounds() is wanted for.
-  MehlerTable(const SmoothFunction& phi, const SmoothMesh& mesh, std::size_t stored_orders,
-              std::span<const std::size_t> truncations = {});
+  /// Refers to the function, the mesh and the window, which must outlive it. `truncations`: ascending numbers of stored
+  /// orders that tail_bounds() is wanted for.
+  MehlerTable(const SmoothFunction& phi, const SmoothMesh& mesh, const EnergyWindow& window,
+              std::size_t stored_orders, std::span<const std::size_t> truncations = {});
 
   [[nodiscard]] std::size_t stored_orders() const { return stored_orders_; }
   [[nodiscard]] std::size_t stride() const { return stride_; }
@@ -39,7 +40,7 @@ class MehlerTable {
 
   /// Fills stride() numbers from Chebyshev interpolation in log p, made and checked against quadrature when
   /// first needed, for variances between 2^-42 and 2^21; elsewhere, and where the check failed, by
-  /// quadrature. A variance of 0 gives phi(0) and phi'(0). NumericalError for a variance beyond the mesh.
+  /// quadrature. A variance of 0 gives phi(0) and phi'(0). NumericalError as of EnergyWindow.
   void coefficients(double variance, std::span<double> out) const;
 
   /// The first numbers, up to the given stored order, from interpolation; false where it is not to be had.
@@ -60,17 +61,26 @@ class MehlerTable {
   [[nodiscard]] SelfSlopes energies(double variance) const;
 
  private:
-  static constexpr int first_exponent = -42;
-  static constexpr int last_exponent = 21;
-  static constexpr int pieces_per_exponent = 2;
-  static constexpr std::size_t pieces = (last_exponent - first_exponent) * pieces_per_exponent;
   static constexpr std::size_t chebyshev_nodes = 24;
+
+  /// How fast root mean squares grow along a piece, which is taken out before interpolation: that of a function like
+  /// exp grows by many orders, and all but its largest values would lose their digits.
+  struct Growth {
+    double value = 0,
+           slope = 0;  ///< Of the logarithms of those of phi and phi', per unit of x, -1 <= x <= 1.
+
+    /// From coefficients at both ends of a piece.
+    static Growth between(std::span<const double> low, std::span<const double> high);
+    /// Multiplies coefficients, of which so many of the stored orders are there, by the growth from 0 to x.
+    void scale(double x, std::size_t orders, std::size_t stored_orders, std::span<double> out) const;
+  };
 
   /// [chebyshev order][stride] on half a binary exponent of p: short enough for the fastest oscillation in
   /// log p, about 3 sqrt(order), that a feature of phi away from 0 causes. Empty where the check failed.
   struct Piece {
     std::once_flag made;
     std::vector<double> series;
+    Growth growth;
     std::vector<double> tail_bounds;
   };
 
@@ -78,26 +88,26 @@ class MehlerTable {
   [[nodiscard]] const Piece* find_piece(double variance, double& place) const;
 
   void make_series(double lowest_log, Piece& piece) const;
-  [[nodiscard]] bool reproduces(const std::vector<double>& series, double lowest_log) const;
-  void evaluate(const std::vector<double>& series, double x, std::size_t orders, std::span<double> out) const;
+  [[nodiscard]] bool reproduces(const Piece& piece, double lowest_log) const;
+  void evaluate(const Piece& piece, double x, std::size_t orders, std::span<double> out) const;
   void integrate(double variance, std::span<double> out) const;
 
   /// Calls visit(begin, end), in standard deviations, for parts of the panels of the mesh that are no longer than that.
   template <typename Visit>
-  void for_each_panel(double deviation, double longest, const Visit& visit) const;
+  void for_each_panel(double variance, double longest, const Visit& visit) const;
   void add_panel(double begin, double end, double deviation, std::span<double> out) const;
   void add_panel_of_values(double begin, double end, double deviation, std::span<double> out) const;
   void add_jumps(double deviation, std::span<double> out) const;
 
   const SmoothFunction& phi_;
   const SmoothMesh& mesh_;
+  const EnergyWindow& window_;
   std::size_t stored_orders_;
   std::span<const std::size_t> truncations_;
   std::size_t stride_;
-  std::size_t usable_pieces_;  // those whose variances are all within the mesh
-  std::vector<double> up_;     // h_{k+1} = up_[k] z h_k - down_[k] h_{k-1}
+  std::vector<double> up_;  // h_{k+1} = up_[k] z h_k - down_[k] h_{k-1}
   std::vector<double> down_;
-  mutable std::array<Piece, pieces> pieces_;
+  mutable std::array<Piece, VarianceGrid::pieces> pieces_;
 };
 
 }  // namespace widelimit::numerics

@@ -12,6 +12,7 @@ namespace {
 constexpr std::size_t least_rows = 10;
 constexpr std::size_t most_rows = 128;
 constexpr double shrink = 1.6;
+constexpr double settled_share = 1e-10;  // of the derivative, that its error may be
 constexpr double largest_step = 0.25;
 constexpr double step_share = 1.0 / 16;  // of |x|, where that is more: rounding grows with the values of phi
 
@@ -27,7 +28,9 @@ double extrapolated_difference(const std::function<double(double)>& phi, double 
   std::array<double, most_rows> previous{}, row{};
   double best = 0, error = std::numeric_limits<double>::infinity();
   const std::size_t rows = rows_from(step);
-  for (std::size_t i = 0; i < rows; ++i, step /= shrink) {
+  for (std::size_t i = 0; i < most_rows; ++i, step /= shrink) {
+    // Further rows are for functions that vary over shorter lengths, as powers do near 0.
+    if (i >= rows && error <= settled_share * std::abs(best)) break;
     // phi sees rounded places, so their own difference is divided by, not twice the step.
     const double up = x + step, down = x - step;
     const double above = phi(up), below = phi(down);
@@ -35,6 +38,7 @@ double extrapolated_difference(const std::function<double(double)>& phi, double 
     // Rounded values can agree by chance, so no error below their rounding is believed.
     const double rounding =
         std::numeric_limits<double>::epsilon() / 4 * (std::abs(above) + std::abs(below)) / step;
+    if (i >= rows && !(rounding < error)) break;
     double factor = 1;
     // Past ten columns a row adds nothing but rounding.
     for (std::size_t j = 1; j <= std::min(i, least_rows); ++j) {

@@ -1,36 +1,33 @@
 #include "numerics/pair_quadrature.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <array>
 #include <cmath>
 #include <limits>
 
 #include "numerics/closed_form.hpp"
+#include "numerics/gaussian_window.hpp"
 #include "numerics/normal_density.hpp"
-#include "widelimit/error.hpp"
 
 namespace widelimit::numerics {
 namespace {
 
-constexpr double pair_window = 10;      // standard deviations; the density has fallen by 2e-22 there
 constexpr double gaussian_panel = 3.5;  // standard deviations that 15 Gauss points resolve to 1e-16
 constexpr double spacing =
     0.65;  // of the trapezium rule, in standard deviations: aliasing exp(-2 pi^2 / h^2) = 5e-21
-constexpr std::size_t half_nodes = 15;  // spacing * half_nodes ~ pair_window
+constexpr std::size_t most_half_nodes = 80;  // spacing * most_half_nodes ~ widest_window
 
 /// Singularities of phi are 0.9 panel widths away (SmoothMesh); the trapezium rule errs by exp(-2 pi distance
 /// / spacing).
 constexpr double panel_per_deviation = 4.1;
 
 double trapezium_node(std::size_t i) {
-  return spacing * (static_cast<double>(i) - static_cast<double>(half_nodes));
+  return spacing * (static_cast<double>(i) - static_cast<double>(most_half_nodes));
 }
 
-const std::array<double, 2 * half_nodes + 1>& trapezium_weights() {
+const std::array<double, 2 * most_half_nodes + 1>& trapezium_weights() {
   static const auto weights = [] {
-    std::array<double, 2 * half_nodes + 1> result{};
+    std::array<double, 2 * most_half_nodes + 1> result{};
     for (std::size_t i = 0; i < result.size(); ++i) result[i] = spacing * normal_density(trapezium_node(i));
     return result;
   }();
@@ -48,26 +45,30 @@ void PairQuadrature::for_each_outer(double p, double q, double c, const GaussLeg
   const double sine = product > 0 ? root_determinant(p, q, c) / product : 1;
   const double rest = product > 0 ? std::min(sine * sine / (1 + rho), 1.0) : 1;
   // The sign of c is that of the common part of v.
-  const Side left{std::sqrt(rho * p), std::sqrt(rest * p)};
-  const Side right{std::copysign(std::sqrt(rho * q), c), std::sqrt(rest * q)};
-  require_reach(std::sqrt(std::max(p, q)));
-  for (double begin = -pair_window; begin < pair_window;) {
+  const double left_more = window_.wider_at(p, least_window) - least_window,
+               right_more = window_.wider_at(q, least_window) - least_window;
+  const Side left{std::sqrt(rho * p), std::sqrt(rest * p), least_window + std::sqrt(rest) * left_more};
+  const Side right{std::copysign(std::sqrt(rho * q), c), std::sqrt(rest * q),
+                   least_window + std::sqrt(rest) * right_more};
+  const double window = least_window + std::sqrt(rho) * std::max(left_more, right_more);
+  for (double begin = -window; begin < window;) {
     const double end =
-        std::min({panel_end(begin, left), panel_end(begin, right), begin + gaussian_panel, pair_window});
-    rule.integrate(begin, end,
-                   [&](double g, double weight) { visit(g, weight * normal_density(g), left, right); });
+        std::min({panel_end(begin, left), panel_end(begin, right), begin + gaussian_panel, window});
+    rule.integrate(begin, end, [&](double g, double weight) {
+      visit(g, std::sqrt(weight) * root_normal_density(g), left, right);
+    });
     begin = end;
   }
 }
 
 Dual<double> PairQuadrature::dual(double p, double q, double c, const GaussLegendre& rule) const {
   Dual<double> sum{0, 0};
-  for_each_outer(p, q, c, rule, [&](double g, double mass, const Side& left, const Side& right) {
-    const Dual<double> u = smoothed(left.mean_slope * g, left.deviation, rule);
+  for_each_outer(p, q, c, rule, [&](double g, double root, const Side& left, const Side& right) {
+    const Dual<double> u = smoothed(left.mean_slope * g, left, rule);
     // With equal variances and c >= 0 both sides are the same function of g.
-    const Dual<double> v = p == q && c >= 0 ? u : smoothed(right.mean_slope * g, right.deviation, rule);
-    sum.value += mass * u.value * v.value;
-    sum.derivative += mass * u.derivative * v.derivative;
+    const Dual<double> v = p == q && c >= 0 ? u : smoothed(right.mean_slope * g, right, rule);
+    sum.value += (root * u.value) * (root * v.value);
+    sum.derivative += (root * u.derivative) * (root * v.derivative);
   });
   return sum;
 }
@@ -85,7 +86,7 @@ DualSlopes PairQuadrature::slopes(double p, double q, double c, const GaussLegen
                                   const std::function<double(double)>& second_derivative) const {
   const auto means = [&](double g, const Side& side) {
     SlopeMeans sums;
-    for_each_inner(side.mean_slope * g, side.deviation, rule, [&](double x, double mass) {
+    for_each_inner(side.mean_slope * g, side, rule, [&](double x, double mass) {
       const double derivative = mass * phi_.derivative(x), curvature = mass * second_derivative(x);
       sums.value += mass * phi_.value(x);
       sums.derivative += derivative;
@@ -96,15 +97,16 @@ DualSlopes PairQuadrature::slopes(double p, double q, double c, const GaussLegen
     return sums;
   };
   DualSlopes all{};
-  for_each_outer(p, q, c, rule, [&](double g, double mass, const Side& left, const Side& right) {
+  for_each_outer(p, q, c, rule, [&](double g, double root, const Side& left, const Side& right) {
     const SlopeMeans u = means(g, left), v = p == q && c >= 0 ? u : means(g, right);
-    all.dual.value += mass * u.value * v.value;
-    all.dual.derivative += mass * u.derivative * v.derivative;
-    all.derivative_in_c += mass * u.curvature * v.curvature;
-    all.left.value += mass * u.tilted_derivative * v.value;
-    all.right.value += mass * v.tilted_derivative * u.value;
-    all.left.derivative += mass * u.tilted_curvature * v.derivative;
-    all.right.derivative += mass * v.tilted_curvature * u.derivative;
+    const auto product = [root](double one, double other) { return (root * one) * (root * other); };
+    all.dual.value += product(u.value, v.value);
+    all.dual.derivative += product(u.derivative, v.derivative);
+    all.derivative_in_c += product(u.curvature, v.curvature);
+    all.left.value += product(u.tilted_derivative, v.value);
+    all.right.value += product(v.tilted_derivative, u.value);
+    all.left.derivative += product(u.tilted_curvature, v.derivative);
+    all.right.derivative += product(v.tilted_curvature, u.derivative);
   });
   // Stein's lemma: E[u phi'(u) phi(v)] = 2p f_p + c g, and likewise 2p g_p + c g_c for phi''
   // (docs/theory/derivatives.md).
@@ -120,22 +122,27 @@ DualSlopes PairQuadrature::slopes(double p, double q, double c, const GaussLegen
 }
 
 template <typename Add>
-void PairQuadrature::for_each_inner(double mean, double deviation, const GaussLegendre& rule,
+void PairQuadrature::for_each_inner(double mean, const Side& side, const GaussLegendre& rule,
                                     const Add& add) const {
+  const double deviation = side.deviation, reach = side.window * deviation;
   if (deviation == 0) return add(mean, 1.0);
   // The trapezium rule converges geometrically if phi is analytic around the window; near kinks
   // and poles panels are needed.
-  if (!trapezium_resolves(mean - pair_window * deviation, mean + pair_window * deviation, deviation))
-    return for_each_in_panels(mean, deviation, rule, add);
-  for (std::size_t i = 0; i < trapezium_weights().size(); ++i)
-    add(mean + deviation * trapezium_node(i), trapezium_weights()[i]);
+  if (!trapezium_resolves(mean - reach, mean + reach, deviation))
+    return for_each_in_panels(mean, side, rule, add);
+  const auto half_nodes = std::min(static_cast<std::size_t>(side.window / spacing), most_half_nodes);
+  for (std::size_t i = most_half_nodes - half_nodes; i <= most_half_nodes + half_nodes; ++i) {
+    const double x = mean + deviation * trapezium_node(i);
+    // Past the mesh, where phi may overflow, lies less than the window leaves out.
+    if (std::abs(x) <= mesh_.reach()) add(x, trapezium_weights()[i]);
+  }
 }
 
 template <typename Add>
-void PairQuadrature::for_each_in_panels(double mean, double deviation, const GaussLegendre& rule,
+void PairQuadrature::for_each_in_panels(double mean, const Side& side, const GaussLegendre& rule,
                                         const Add& add) const {
-  const double begin = mean - pair_window * deviation;
-  const double end = mean + pair_window * deviation;
+  const double deviation = side.deviation;
+  const double begin = mean - side.window * deviation, end = mean + side.window * deviation;
   const auto weigh = [&](double x, double weight) {
     add(x, weight * normal_density((x - mean) / deviation) / deviation);
   };
@@ -148,11 +155,11 @@ void PairQuadrature::for_each_in_panels(double mean, double deviation, const Gau
   }
 }
 
-Dual<double> PairQuadrature::smoothed(double mean, double deviation, const GaussLegendre& rule) const {
+Dual<double> PairQuadrature::smoothed(double mean, const Side& side, const GaussLegendre& rule) const {
   const bool differentiates = phi_.has_derivative_dual();
-  if (deviation == 0) return {phi_.value(mean), differentiates ? phi_.derivative(mean) : 0};
+  if (side.deviation == 0) return {phi_.value(mean), differentiates ? phi_.derivative(mean) : 0};
   Dual<double> sum{0, 0};
-  for_each_inner(mean, deviation, rule, [&](double x, double mass) {
+  for_each_inner(mean, side, rule, [&](double x, double mass) {
     sum.value += mass * phi_.value(x);
     if (differentiates) sum.derivative += mass * phi_.derivative(x);
   });
@@ -193,14 +200,6 @@ double PairQuadrature::panel_end(double g, const Side& side) const {
     }
   }
   return std::max(end / slope, g + 1e-12);
-}
-
-void PairQuadrature::require_reach(double deviation) const {
-  if (pair_window * deviation * 1.3 <= mesh_.reach()) return;
-  throw NumericalError(
-      fmt::format("{}: phi could be resolved for |x| <= {:.6g} only, a variance of {:.6g} "
-                  "needs {:.6g}: use smaller weight variances, or normalise before this layer",
-                  phi_.name, mesh_.reach(), deviation * deviation, pair_window * deviation * 1.3));
 }
 
 }  // namespace widelimit::numerics

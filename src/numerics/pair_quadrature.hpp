@@ -3,24 +3,30 @@
 #include <cstddef>
 #include <functional>
 
+#include "numerics/energy_window.hpp"
 #include "numerics/gauss_legendre.hpp"
 #include "numerics/smooth_mesh.hpp"
 #include "widelimit/numerics/dual.hpp"
 
 namespace widelimit::numerics {
 
-/// Dual activations by nested one-dimensional rules; refers to a function and its mesh, which must outlive
+/// Dual activations by nested one-dimensional rules; refers to a function, its mesh and its window, which must outlive
 /// it.
 ///
 /// With rho = |c| / sqrt(pq) and independent standard normals g, x, y, u = sqrt(rho p) g + sqrt((1 - rho) p)
 /// x and, up to the sign of c, v likewise: E[phi(u) phi(v)] = E_g[M_u(g) M_v(g)], M = phi smoothed over the
 /// width sqrt((1 - rho) p). The split is symmetric, both inner means share the outer node, and perfect
 /// correlation needs no inner mean.
+///
+/// Where u reaches W standard deviations out (EnergyWindow) and x and g are N(0, 1) given nothing else, g reaches
+/// sqrt(rho) (W - 10) further out than its own 10, and x likewise: given u / sqrt(p) = t, g has the mean sqrt(rho) t
+/// and the variance 1 - rho.
 class PairQuadrature {
  public:
-  PairQuadrature(const SmoothFunction& phi, const SmoothMesh& mesh) : phi_{phi}, mesh_{mesh} {}
+  PairQuadrature(const SmoothFunction& phi, const SmoothMesh& mesh, const EnergyWindow& window)
+      : phi_{phi}, mesh_{mesh}, window_{window} {}
 
-  /// NumericalError where sqrt(p) or sqrt(q) is beyond the mesh. The
+  /// NumericalError for p and q as of EnergyWindow. The
   /// derivative is 0 of functions without a derivative dual.
   [[nodiscard]] Dual<double> dual(double p, double q, double c, const GaussLegendre& rule) const;
 
@@ -30,29 +36,30 @@ class PairQuadrature {
                                   const std::function<double(double)>& second_derivative) const;
 
  private:
-  /// x = mean_slope * g with a smoothing of the given standard deviation around it.
+  /// x = mean_slope * g with a smoothing of the given standard deviation around it, over so many of them.
   struct Side {
     double mean_slope;
     double deviation;
+    double window;
   };
 
-  /// Calls visit(g, mass, left, right) for the nodes of the outer rule.
+  /// Calls visit(g, root, left, right) for the nodes of the outer rule, root^2 being the mass of a node.
   template <typename Visit>
   void for_each_outer(double p, double q, double c, const GaussLegendre& rule, const Visit& visit) const;
 
   /// Calls add(x, mass) for the nodes of an inner mean.
   template <typename Add>
-  void for_each_inner(double mean, double deviation, const GaussLegendre& rule, const Add& add) const;
+  void for_each_inner(double mean, const Side& side, const GaussLegendre& rule, const Add& add) const;
   template <typename Add>
-  void for_each_in_panels(double mean, double deviation, const GaussLegendre& rule, const Add& add) const;
+  void for_each_in_panels(double mean, const Side& side, const GaussLegendre& rule, const Add& add) const;
 
-  [[nodiscard]] Dual<double> smoothed(double mean, double deviation, const GaussLegendre& rule) const;
+  [[nodiscard]] Dual<double> smoothed(double mean, const Side& side, const GaussLegendre& rule) const;
   [[nodiscard]] bool trapezium_resolves(double begin, double end, double deviation) const;
   [[nodiscard]] double panel_end(double g, const Side& side) const;
-  void require_reach(double deviation) const;
 
   const SmoothFunction& phi_;
   const SmoothMesh& mesh_;
+  const EnergyWindow& window_;
 };
 
 }  // namespace widelimit::numerics

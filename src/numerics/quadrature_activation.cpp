@@ -14,6 +14,7 @@
 #include "numerics/adjoint_entry.hpp"
 #include "numerics/cusps.hpp"
 #include "numerics/deep_series.hpp"
+#include "numerics/energy_window.hpp"
 #include "numerics/gauss_legendre.hpp"
 #include "numerics/mehler_slopes.hpp"
 #include "numerics/mehler_table.hpp"
@@ -72,14 +73,15 @@ QuadratureOptions completed(std::initializer_list<const std::function<double(dou
 class QuadratureActivation::Implementation {
  public:
   Implementation(const Function& value, Function derivative, const QuadratureOptions& options)
-      // The order of the members matters: the mesh reads phi, and the tables read the mesh.
+      // The order of the members matters: the mesh reads phi, the window both, and the tables all of them.
       : phi{value, with_mean_at_zero(std::move(derivative), options.breakpoints),
             cusps_among(options.breakpoints, value, options.name), options.name},
         mesh{phi, options.breakpoints, options.reach},
-        table{phi, mesh, series_truncations.back()},
+        window{phi, mesh},
+        table{phi, mesh, window, series_truncations.back()},
         series_slopes{table},
-        deep{phi, mesh},
-        pairs{phi, mesh},
+        deep{phi, mesh, window},
+        pairs{phi, mesh, window},
         second_derivative{[this](double x) { return second_difference(x); }} {}
 
   [[nodiscard]] std::size_t auxiliary_count() const {
@@ -133,6 +135,7 @@ class QuadratureActivation::Implementation {
 
   SmoothFunction phi;
   SmoothMesh mesh;
+  EnergyWindow window;
   MehlerTable table;
   MehlerSlopes series_slopes;
   DeepSeries deep;

@@ -13,7 +13,9 @@
 namespace widelimit::numerics {
 namespace {
 
-constexpr double resolution = 1e-9;       // size of the last Legendre coefficients of a panel
+constexpr double resolution = 1e-9;  // size of the last Legendre coefficients of a panel
+/// The same, relative to the panel's own values, where these exceed all that are nearer to 0.
+constexpr double growing_resolution = 1e-7;
 constexpr double slope_agreement = 1e-7;  // between phi' integrated and phi's rise
 constexpr std::size_t most_panels = 1 << 14;
 constexpr double cusp_place = 1e-11;      // to which cusps are known that nobody declared
@@ -26,10 +28,22 @@ struct Sizes {
   double derivative = 0;
 };
 
+/// What the values of a function in a panel say of its series.
+struct PanelSeries {
+  double tail = 0;  ///< The larger of the last two coefficients of the interpolating Legendre series.
+  double size = 0;  ///< The largest value.
+
+  [[nodiscard]] bool is_resolved(double shell_size, double inner_size) const {
+    return tail <= resolution * shell_size &&
+           tail <= std::max(resolution * inner_size, growing_resolution * size);
+  }
+};
+
 /// A panel's polynomial has degree 14. Shells that phi cannot be resolved in end the mesh, see is_resolved().
 /// Panels from 0 outwards in shells [0,1], [1,2], [2,4], ... on both sides, each bisected until phi is
 /// resolved relative to its largest size so far: values far out in a decaying tail need no digits of their
-/// own.
+/// own. Of a growing function the outer part of a shell may be so rare that the inner part counts: that is resolved
+/// relative to its own values too.
 class MeshBuilder {
  public:
   MeshBuilder(const SmoothFunction& phi, const std::vector<double>& breakpoints)
@@ -43,9 +57,10 @@ class MeshBuilder {
       // [0, 1] is always meshed, so that a mesh exists for any reach.
       const double outer = std::ldexp(1.0, shell);
       if (outer > farthest && shell > 0) break;
-      std::vector<double> attempt = edges_;
-      if (!is_resolved(inner, outer, attempt)) break;
-      edges_ = std::move(attempt);
+      if (!add_whole_shell(inner, outer)) {
+        add_parts(inner, outer);
+        break;
+      }
       inner = outer;
     }
     if (inner == 0) throw ArgumentError(phi_.name + ": phi and its derivative must be finite within [-1, 1]");
@@ -54,6 +69,34 @@ class MeshBuilder {
   }
 
  private:
+  bool add_whole_shell(double inner, double outer) {
+    const Sizes before = sizes_;
+    std::vector<double> attempt = edges_;
+    if (!is_resolved(inner, outer, attempt)) {
+      sizes_ = before;
+      return false;
+    }
+    edges_ = std::move(attempt);
+    return true;
+  }
+
+  /// A function that overflows in a shell is followed to 15/16 of the way at most: what grows has its energy far out.
+  void add_parts(double inner, double outer) {
+    if (inner == 0 || (is_finite(outer) && is_finite(-outer))) return;
+    double reached = inner;
+    for (double part = (outer - inner) / 2; part >= (outer - inner) / 16; part /= 2) {
+      try {
+        if (add_whole_shell(reached, reached + part)) reached += part;
+      } catch (const ArgumentError&) {
+        return;  // So near to the overflow nothing is required of phi.
+      }
+    }
+  }
+
+  [[nodiscard]] bool is_finite(double x) const {
+    return std::isfinite(phi_.value(x)) && (!phi_.has_derivative_dual() || std::isfinite(phi_.derivative(x)));
+  }
+
   /// Far out the rounding of phi, or what nobody's variances reach, ends
   /// the mesh before this shell; nearer it is an error.
   bool is_resolved(double inner, double outer, std::vector<double>& edges) {
@@ -79,6 +122,7 @@ class MeshBuilder {
         sizes.derivative = std::max(sizes.derivative, std::abs(derivative));
       }
     }
+    inner_sizes_ = inner == 0 ? sizes : sizes_;
     sizes_ = sizes;
     return add_side(inner, outer, edges) && add_side(-outer, -inner, edges);
   }
@@ -125,27 +169,26 @@ class MeshBuilder {
   enum class Fit { Resolved, Coarse, NotFinite };
 
   [[nodiscard]] Fit judge(double begin, double end) const {
-    const double value_tail = legendre_tail(phi_.value, begin, end);
-    const double derivative_tail =
-        phi_.has_derivative_dual() ? legendre_tail(phi_.derivative, begin, end) : 0;
-    if (!std::isfinite(value_tail) || !std::isfinite(derivative_tail)) return Fit::NotFinite;
-    const bool resolved =
-        value_tail <= resolution * sizes_.value && derivative_tail <= resolution * sizes_.derivative;
+    const PanelSeries value = series_of(phi_.value, begin, end);
+    const PanelSeries derivative =
+        phi_.has_derivative_dual() ? series_of(phi_.derivative, begin, end) : PanelSeries{};
+    if (!std::isfinite(value.tail) || !std::isfinite(derivative.tail)) return Fit::NotFinite;
+    const bool resolved = value.is_resolved(sizes_.value, inner_sizes_.value) &&
+                          derivative.is_resolved(sizes_.derivative, inner_sizes_.derivative);
     return resolved ? Fit::Resolved : Fit::Coarse;
   }
 
-  /// The larger of the last two coefficients of the interpolating Legendre series.
-  static double legendre_tail(const std::function<double(double)>& f, double begin, double end) {
+  static PanelSeries series_of(const std::function<double(double)>& f, double begin, double end) {
     const GaussLegendre& rule = gauss_legendre_15();
     const auto& [last_weights, before_last_weights] = tail_weights();
-    double last = 0;
-    double before_last = 0;
+    double last = 0, before_last = 0, size = 0;
     for (std::size_t i = 0; i < rule.nodes.size(); ++i) {
       const double value = f((begin + end) / 2 + (end - begin) / 2 * rule.nodes[i]);
       last += last_weights[i] * value;
       before_last += before_last_weights[i] * value;
+      size = std::max(size, std::abs(value));
     }
-    return std::max(std::abs(last), std::abs(before_last));
+    return {std::max(std::abs(last), std::abs(before_last)), size};
   }
 
   /// Coefficient k of a function f is sum_i (k + 1/2) weight_i P_k(x_i) f(x_i).
@@ -198,7 +241,8 @@ class MeshBuilder {
   const SmoothFunction& phi_;
   const std::vector<double>& breakpoints_;
   std::vector<double> edges_;
-  Sizes sizes_;
+  Sizes sizes_;        ///< As far as the outer end of the shell.
+  Sizes inner_sizes_;  ///< As far as its inner end.
 };
 
 std::vector<Jump> find_jumps(const SmoothFunction& phi, const std::vector<double>& breakpoints) {

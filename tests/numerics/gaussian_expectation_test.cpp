@@ -43,6 +43,23 @@ TEST_CASE("gaussian_expectation: breakpoints split jumps and kinks away from 0")
     }
 }
 
+TEST_CASE("gaussian_expectation: functions that grow") {
+  for (const double p : {1.0, 25.0, 100.0, 300.0})
+    CHECK(gaussian_expectation([](double x) { return std::exp(x); }, p).value ==
+          testing::relative(std::exp(p / 2), 1e-12));
+  // E x^40 = 39 * 37 * .. * 1 at variance 1.
+  double moment = 1;
+  for (int k = 1; k < 40; k += 2) moment *= k;
+  CHECK(gaussian_expectation([](double x) { return std::pow(x, 40); }, 1).value ==
+        testing::relative(moment, 1e-12));
+  const auto squares = [](double x) { return std::exp(x * x); };
+  CHECK(gaussian_expectation(squares, 0.4).value == testing::relative(1 / std::sqrt(0.2), 1e-12));
+  for (const double p : {0.5, 3.0})
+    CHECK_THROWS_WITH_AS((void)gaussian_expectation(squares, p),
+                         doctest::Contains("the function grows too fast: its expectation is infinite"),
+                         NumericalError);
+}
+
 TEST_CASE("gaussian_expectation: edges and wrong arguments") {
   const auto square_plus_one = [](double x) { return x * x + 1; };
   CHECK(gaussian_expectation(square_plus_one, 0).value == 1);

@@ -60,12 +60,66 @@ TEST_CASE("quadrature: a variance beyond what could be resolved is an error that
   const auto growing =
       quadrature_activation([](double x) { return std::exp(x); }, [](double x) { return std::exp(x); });
   const auto closed = exponential(1, 1);
-  CHECK(growing->dual(2, 3, 1).value == testing::relative(closed->dual(2, 3, 1).value, 1e-10));
+  for (const double p : {2.0, 25.0, 160.0})
+    CHECK(growing->dual(p, p, p).value == testing::relative(closed->dual(p, p, p).value, 1e-10));
   CHECK_THROWS_WITH_AS(
       (void)growing->dual(1e6, 1, 0),
-      "quadrature_activation: phi could be resolved for |x| <= 512 only, a variance of 1e+06 needs "
-      "13000: use smaller weight variances, or normalise before this layer",
+      "quadrature_activation: phi could be resolved for |x| <= 704 only, a variance of 1e+06 needs at least "
+      "10000: use smaller weight variances, or normalise before this layer",
       NumericalError);
+  const auto says = doctest::Contains(
+      "own: for u of variance 400 E phi(u)^2 or E phi'(u)^2 is infinite, beyond the range of double, or not "
+      "to be had "
+      "to 1e-10, because phi grows too fast: phi could be resolved for |x| <= 704 only; use smaller");
+  const auto named = quadrature_activation([](double x) { return std::exp(x); }, {.name = "own"});
+  CHECK_THROWS_WITH_AS((void)named->dual(400, 1, 1), says, NumericalError);
+  CHECK_THROWS_WITH_AS((void)named->dual(1, 400, 1), says, NumericalError);
+  CHECK_THROWS_WITH_AS((void)named->slopes(400, 400, 399), says, NumericalError);
+  CHECK_THROWS_WITH_AS((void)named->self_slopes(400), says, NumericalError);
+}
+
+TEST_CASE("quadrature: an infinite expectation is refused at every variance that has it") {
+  const auto square = quadrature_activation([](double x) { return std::exp(x * x); });
+  CHECK(square->dual(0.2, 0.2, 0.2).value == testing::relative(1 / std::sqrt(0.2), 1e-10));
+  for (const double p : {0.25, 0.3, 1.5, 100.0}) CHECK_THROWS_AS((void)square->dual(p, p, 0), NumericalError);
+  // On one side, on both, with zeros, and with a growth that no variance is small enough for.
+  using Function = double (*)(double);
+  for (const Function phi : {Function{[](double x) { return std::exp(x * x * x); }},
+                             Function{[](double x) { return std::exp(-x * x * x); }},
+                             Function{[](double x) { return std::sinh(std::pow(x, 3)); }},
+                             Function{[](double x) { return std::cos(x) * std::exp(std::pow(x, 4)); }},
+                             Function{[](double x) { return std::exp(std::exp(x)); }}}) {
+    const auto activation = quadrature_activation(phi, {.name = "own"});
+    for (const double p : {1e-6, 0.01, 1.0})
+      CHECK_THROWS_WITH_AS((void)activation->dual(p, p, p / 2),
+                           doctest::Contains("own: E phi(u)^2 is infinite for u of variance "),
+                           NumericalError);
+  }
+}
+
+TEST_CASE("quadrature: terms that overflow are no growth") {
+  using Function = double (*)(double);
+  struct Case {
+    Function careless, careful;
+  };
+  for (const auto& [careless, careful] :
+       {Case{[](double x) { return std::exp(x) / (1 + std::exp(x)); },
+             [](double x) { return 1 / (1 + std::exp(-x)); }},
+        Case{[](double x) { return std::log(1 + std::exp(x)); },
+             [](double x) { return std::log1p(std::exp(x)); }},
+        Case{[](double x) { return std::pow(x, 4) / (1 + std::exp(std::pow(x, 4))); },
+             [](double x) {
+               return std::pow(x, 4) * std::exp(-std::pow(x, 4)) / (1 + std::exp(-std::pow(x, 4)));
+             }},
+        Case{[](double x) { return std::exp(x) * std::exp(-x * x); },
+             [](double x) { return std::exp(x - x * x); }}}) {
+    const auto one = quadrature_activation(careless), other = quadrature_activation(careful);
+    for (const double p : {1e-3, 1.0}) {
+      CHECK(one->dual(p, p, 0.3 * p).value == testing::relative(other->dual(p, p, 0.3 * p).value, 1e-10));
+      CHECK(one->dual(p, p, 0.3 * p).derivative ==
+            testing::relative(other->dual(p, p, 0.3 * p).derivative, 1e-8));
+    }
+  }
 }
 
 }  // namespace

@@ -60,12 +60,15 @@ struct DualEstimate {
 ///           Gauss-Legendre and trapezium rules on u = sqrt(rho p) g + ..., v = sqrt(rho q) g + ..., split at the
 ///           breakpoints and fitted to phi. Orders that vanish by parity are not counted.
 /// Accuracy  1e-10 relative to sqrt(E phi(u)^2 E phi(v)^2) for variances 0, 1e-12 .. 1e4, 1e-12 where the series
-///           converges; float rows 1e-6. estimate() tells more.
+///           converges; float rows 1e-6. estimate() tells more. phi may grow: expectations are taken over as many
+///           standard deviations, 10 to 52, as hold all but 1e-22 of E phi^2 and E phi'^2.
 /// Errors    the constructor throws ArgumentError if phi is not finite near 0, not smooth at a place |x| < 64 that is
 ///           not a breakpoint, grows faster than a logarithm towards one, if phi_derivative is not its derivative there
 ///           (within 0.01 of a cusp nothing is said of it), or if either computes in float32 or less. dual, prepare and
-///           apply throw NumericalError for a variance so large that phi could not be resolved over 13 standard
-///           deviations (it overflows or oscillates too often there).
+///           apply throw NumericalError for a variance so large that phi could not be resolved over as many standard
+///           deviations as that (it overflows or oscillates too often there), or whose E phi^2 or E phi'^2 is infinite,
+///           which shows in how phi grows where it overflows: exp(a x^2) from a variance of 1 / (4a) on, exp(x^3) at
+///           every variance. Where phi or phi' is not finite it is taken to grow on as it grew before.
 /// Cost      1 .. 10 ns an entry and 0.5 us a position by up to 64 orders, 1 .. 2 us an entry by up to 384, 0.02 .. 2
 ///           ms by nested rules (tanh: beyond variance 2 and 8, at correlations above 0.95). A table of half a binary
 ///           exponent of variances takes 2 or 50 ms once. dual() prepares both positions: 2 us.
