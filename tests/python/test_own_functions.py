@@ -80,3 +80,18 @@ def test_sizes_that_are_none_are_said():
         widelimit.check_limit(network, np.ones((3, 2)))
     with pytest.raises(TypeError, match="^shape: expected a sequence of integers"):
         widelimit.explain(network, [2.5], 3)
+
+
+def test_functions_that_grow_are_exact_or_refused():
+    for phi, slope, closed, variances in ((np.exp, np.exp, layers.exp(), (1e-6, 4, 25, 100)),
+                                          (lambda z: z**20, lambda z: 20 * z**19, layers.monomial(20), (1e-3, 1, 100)),
+                                          (lambda z: np.exp(.4 * z * z), lambda z: .8 * z * np.exp(.4 * z * z), layers.gaussian(1, .4), (.1, .5))):
+        for variance in variances:
+            x = np.sqrt(variance) * np.array([[1.0], [0.5]])
+            for layer in (layers.elementwise(phi), layers.elementwise(phi, slope)):
+                ours, theirs = (widelimit.gram(widelimit.Network([layers.dense(), one]), x) for one in (layer, closed))
+                np.testing.assert_allclose(ours.nngp, theirs.nngp, rtol=1e-9)
+                np.testing.assert_allclose(ours.ntk, theirs.ntk, rtol=1e-8)
+    for phi, variance in ((lambda z: np.exp(z**2), 0.3), (lambda z: np.exp(z**3), 1e-6), (np.exp, 1e4)):
+        with pytest.raises(widelimit.NumericalError, match=r"input 0 of x: layers\[1\] \(elementwise\): elementwise: .*variance"):
+            widelimit.gram(widelimit.Network([layers.dense(), layers.elementwise(phi)]), [[np.sqrt(variance)]], kernels="nngp")
