@@ -167,3 +167,8 @@ class Columns(NamedTuple):
         if odd:
             raise ValueError(f"{name}: expected truth values where {others} have them and numbers elsewhere, got the other in {_listed(odd)}")
         return array_of(x, name, order)
+
+
+def beside(x1, x2):
+    """x2 with the columns of x1 in their order, if both are frames."""
+    return Columns.of(x1).matched(x2, "x2", "x1") if is_frame(x1) and is_frame(x2) else x2

@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from . import _core
 from ._arrays import Graphs, Inputs, batch, numbers, type_of_inputs
+from ._frames import beside
 from ._progress import Progress, teller
 from .kernels import Gram, _checked_kernels
 
@@ -27,10 +28,12 @@ def gram_vjp(network: _core.Network, x1: Inputs, x2: Inputs | None = None, *, nn
     others     those of gram()
 
     Returns (dx1, dx2), arrays of the shapes of x1 and x2; without x2, dx1 alone, for the symmetric K and T of x1. A list of
-    arrays of different sizes gives one array [n, longest..., C] with 0 after shorter ones. Where a kernel has an infinite
-    slope, like ReLU's NTK between inputs that are multiples of each other, it counts as 0. Ctrl-C stops it.
+    arrays of different sizes gives one array [n, longest..., C] with 0 after shorter ones; of two frames, both are in the order of
+    the columns of x1. Where a kernel has an infinite slope, like ReLU's NTK between inputs that are multiples of each other, it
+    counts as 0. Ctrl-C stops it.
     """
     progress = teller(progress, "pairs")
+    x2 = beside(x1, x2)
     dtype = type_of_inputs(precision, x1, x2)
     left = batch(x1, dtype, "x1", lengths1, mask1, graphs1)
     cotangents = (cotangent(nngp, dtype, "nngp"), cotangent(ntk, dtype, "ntk"))
@@ -105,6 +108,7 @@ def gram_number_vjp(network: _core.Network, x1: Inputs, x2: Inputs | None = None
     """
     if isinstance(numbers, str):
         raise TypeError(f"numbers: expected a sequence of paths, got the string {numbers!r}")
+    x2 = beside(x1, x2)
     dtype = type_of_inputs(precision, x1, x2)
     left = batch(x1, dtype, "x1", lengths1, mask1, graphs1)
     right = None if x2 is None else batch(x2, dtype, "x2", lengths2, mask2, graphs2)
@@ -114,6 +118,7 @@ def gram_number_vjp(network: _core.Network, x1: Inputs, x2: Inputs | None = None
 
 def _sides_in_double(x1, x2, lengths1, lengths2, mask1, mask2, graphs1, graphs2):
     """Both batches; None for the second if there is none."""
+    x2 = beside(x1, x2)
     left = batch(x1, np.float64, "x1", lengths1, mask1, graphs1)
     return left, None if x2 is None else batch(x2, np.float64, "x2", lengths2, mask2, graphs2)
 

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from . import _core
 from ._arrays import Graphs, Inputs, batch, check_network, integers, type_of_inputs, whole
 from ._device import device as using_device
-from ._frames import Columns
+from ._frames import beside
 from ._html import matrix_html
 from ._progress import Progress, told
 
@@ -81,7 +81,7 @@ def gram(network: _core.Network, x1: Inputs, x2: Inputs | None = None, kernels: 
     inputs, ArgumentError for inputs that are not finite, and NumericalError if a result is not finite; Ctrl-C stops it.
     """
     check_network(network, "network, x1, x2")
-    x2 = Columns.of(x1).matched(x2, "x2", "x1")
+    x2 = beside(x1, x2)
     dtype = type_of_inputs(precision, x1, x2)
     left = batch(x1, dtype, "x1", lengths1, mask1, graphs1)
     right = None if x2 is None else batch(x2, dtype, "x2", lengths2, mask2, graphs2)

@@ -182,6 +182,10 @@ def test_types_and_missing_values(frame, columns):
         np.testing.assert_array_equal(widelimit.gram(NETWORK, frame(columns), second).nngp, widelimit.gram(NETWORK, array_of(columns)).nngp)
     with pytest.raises(ValueError, match="x2: expected the columns of x1, 'b', 'a', 'is set': there is no 'b', 'a', 'is set' and 'p', 'q' are none of them"):
         widelimit.gram(NETWORK, frame(columns), narrow)
+    seed = np.ones((30, 30))
+    by_name, by_place = (widelimit.gram_vjp(NETWORK, frame(columns), second, nngp=seed)
+                         for second in (frame(reordered(columns)), array_of(columns)))
+    np.testing.assert_array_equal(by_name, by_place)
     if frame is of_pandas:
         missing = frame(columns).convert_dtypes()
         missing.loc[3, "a"] = None
