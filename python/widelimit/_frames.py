@@ -50,7 +50,8 @@ def _column(frame, place):
     if hasattr(frame, "iloc"):
         column = frame.iloc[:, place]
         type, kind = column.dtype, getattr(column.dtype, "kind", "O")
-        plain = getattr(type, "numpy_dtype", type)  # Columns that know missing values have such.
+        # Columns that know missing values, and sparse ones, have such.
+        plain = getattr(type, "numpy_dtype", getattr(type, "subtype", type))
         if kind in "fiub":
             column = column.to_numpy(dtype=float if kind in "iub" and column.hasnans else plain, na_value=np.nan)
     elif hasattr(frame, "to_series"):
@@ -96,8 +97,10 @@ class Columns(NamedTuple):
 
     @classmethod
     def of(cls, x, names=None):
-        """Those of a frame, or of an array [n, channels] the given names; none of an array without. ValueError for names that are
-        not different, and for another number of them."""
+        """Those of a frame, or of an array [n, channels] the given names (or Columns); none of an array without. ValueError for
+        names that are not different, and for another number of them."""
+        if isinstance(names, Columns):
+            return names
         if is_frame(x):
             if names is not None:
                 raise ValueError("columns: expected None beside a frame, whose columns have names")
@@ -106,6 +109,8 @@ class Columns(NamedTuple):
         elif names is None:
             return cls()
         else:
+            if isinstance(names, str):
+                raise TypeError(f"columns: expected a sequence of names, got the text {names!r}")
             names = [str(name) for name in names]
             shape, truth = np.shape(x), [False] * len(names)
             if len(shape) != 2 or shape[1] != len(names):

@@ -15,7 +15,7 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted, vali
 from ._arrays import numbers
 from ._automatic import default_network
 from ._core import Network
-from ._frames import as_table
+from ._frames import Columns, as_table
 from .kernels import gram, gram_diagonal
 from .models import Model, ObservationLaw
 
@@ -86,7 +86,7 @@ class _WideNetwork(BaseEstimator):
             raise ValueError(f"kernel: expected 'nngp' or 'ntk', got {self.kernel!r}")
         model = Model.fit(default_network() if self.network is None else self.network, X, y, kind=kinds[self.kernel], weights=weights,
                           relevance=self.relevance, learn_features=self.learn_features, precision=self.precision, threads=self.threads,
-                          columns=getattr(self, "feature_names_in_", None),
+                          columns=self._columns,
                           **self._noise(options.get("noise_variance")), **options)
         self.model_, self.network_ = model, model.network
         self.learned_, self.feature_map_ = model.learned, model.feature_map
@@ -111,8 +111,15 @@ class _WideNetwork(BaseEstimator):
             return {"grid": values.tolist()}
         return {"regulariser": float(values)} if known is None else {}
 
+    def _validated(self, X, y, **options):
+        """Inputs and targets as arrays; the columns of a frame are kept."""
+        self._columns = Columns.of(X)
+        return validate_data(self, as_table(X), y, dtype=np.float64, **options)
+
     def _new(self, X):
         check_is_fitted(self)
+        if self._columns.names and not hasattr(self, "feature_names_in_"):
+            X = self._columns.matched(X, "X")  # Names that are no texts, which scikit-learn passes over.
         return validate_data(self, as_table(X), dtype=np.float64, reset=False)
 
 
@@ -170,7 +177,7 @@ class WideNetworkRegressor(RegressorMixin, _WideNetwork):
         noise_variance  known noise variances of the targets, [n] or a number for all, in their squared units. `regularizer` is
                         not used: of each output the amplitude under which its targets are most likely is searched for.
                         Deviations of predictions have their mean, and are those of a normal distribution."""
-        X, y = validate_data(self, as_table(X), y, dtype=np.float64, multi_output=True, y_numeric=True)
+        X, y = self._validated(X, y, multi_output=True, y_numeric=True)
         if noise_variance is not None:
             if sample_weight is not None:
                 raise ValueError("expected sample_weight or noise_variance, got both")
@@ -234,7 +241,7 @@ class WideNetworkClassifier(ClassifierMixin, _WideNetwork):
         if len(shape) == 2 and shape[1] > 1:
             raise ValueError(f"WideNetworkClassifier: y should be a 1d array of labels, got an array of shape {shape} instead; "
                              "the labels of one-hot rows are np.argmax(y, axis=1)")
-        X, y = validate_data(self, as_table(X), y, dtype=np.float64)
+        X, y = self._validated(X, y)
         check_classification_targets(y)
         X, y, weights = _counted(X, y, sample_weight)
         self.classes_, places = np.unique(y, return_inverse=True)

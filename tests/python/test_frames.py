@@ -105,6 +105,7 @@ def test_estimators_keep_names(frame, columns):
     for estimator, y in ((WideNetworkRegressor(NETWORK), x[:, 0]), (WideNetworkClassifier(NETWORK), x[:, 0] > 0)):
         estimator.fit(frame(columns), y)
         assert estimator.model_.columns == tuple(NAMES)
+        np.testing.assert_array_equal(estimator.model_.mean(frame(reordered(columns))), estimator.model_.mean(x))
         np.testing.assert_array_equal(estimator.predict(frame(columns)), estimator.fit(x, y).predict(x))
         assert estimator.model_.columns == ()
         with pytest.raises(ValueError, match="[Ff]eature names"):
@@ -152,6 +153,7 @@ def test_models_of_the_programs_tables_have_their_names(random, tmp_path):
 
 
 def test_names_of_arrays_and_names_that_are_none(columns, random):
+    pytest.importorskip("sklearn")
     pandas = pytest.importorskip("pandas", reason="pandas is not installed")
     x, y = array_of(columns), random.normal(size=30)
     model = Model.fit(NETWORK, x, y, columns=["p", "q", "r"])
@@ -168,6 +170,14 @@ def test_names_of_arrays_and_names_that_are_none(columns, random):
     # Names that are numbers are names.
     numbered = Model.fit(NETWORK, pandas.DataFrame(x), y)
     np.testing.assert_array_equal(numbered.mean(pandas.DataFrame(x)[[2, 0, 1]]), numbered.mean(x))
+    from widelimit.sklearn import WideNetworkRegressor
+    estimator = WideNetworkRegressor(NETWORK).fit(pandas.DataFrame(x), y)
+    assert estimator.model_.columns == ("0", "1", "2")
+    np.testing.assert_array_equal(estimator.predict(pandas.DataFrame(x)[[2, 0, 1]]), estimator.predict(x))
+    with pytest.raises(ValueError, match="there is no '0', '1', '2' and 'p', 'q', 'r' are none of them"):
+        estimator.predict(pandas.DataFrame(x, columns=["p", "q", "r"]))
+    with pytest.raises(TypeError, match="columns: expected a sequence of names, got the text 'pqr'"):
+        Model.fit(NETWORK, x, y, columns="pqr")
     # A target of the name of a column, and several targets.
     assert Model.fit(NETWORK, pandas.DataFrame(x, columns=["y", "y_", "z"]), y).columns == ("y", "y_", "z")
     assert Model.fit(NETWORK, pandas.DataFrame(columns), pandas.DataFrame({"u": y, "v": y**2})).outputs == 2
@@ -187,6 +197,8 @@ def test_types_and_missing_values(frame, columns):
                          for second in (frame(reordered(columns)), array_of(columns)))
     np.testing.assert_array_equal(by_name, by_place)
     if frame is of_pandas:
+        sparse = frame({name: columns[name] for name in "ab"}).astype(pytest.importorskip("pandas").SparseDtype("float"))
+        np.testing.assert_array_equal(widelimit.gram(NETWORK, sparse).nngp, widelimit.gram(NETWORK, array_of(columns)[:, [1, 0]]).nngp)
         missing = frame(columns).convert_dtypes()
         missing.loc[3, "a"] = None
     else:
