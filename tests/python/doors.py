@@ -41,11 +41,12 @@ class Problem(NamedTuple):
 def data_of(problem, rows, seed):
     random = np.random.default_rng(seed)
     x = random.normal(size=(rows, 3))
+    images = np.concatenate([x, random.normal(size=(rows, 29))], axis=1).reshape(rows, 4, 4, 2)
     smooth, other = np.sin(2 * x[:, 0]) + x[:, 1] + 0.2 * random.normal(size=rows), x[:, 1] * x[:, 2] + 0.1 * random.normal(size=rows)
     targets = {"numbers": smooth[:, None], "outputs": np.stack([smooth, 100 + 30 * other], axis=1),
                "two": np.where(smooth > 0.3, "yes", "no"),
                "three": np.array(["high", "low", "mid"])[(smooth > -0.6).astype(int) + (smooth > 0.6)]}[problem.targets]
-    return Data(x, targets, random.uniform(0.02, 0.3, size=rows), random.uniform(0.3, 4, size=rows))
+    return Data(images if problem.options.get("images") else x, targets, random.uniform(0.02, 0.3, size=rows), random.uniform(0.3, 4, size=rows))
 
 
 def is_classes(problem):
@@ -68,8 +69,20 @@ def counts_of(problem):
 
 # The program.
 
+def write_images(problem, folder):
+    """x_train.npy, y_train.npy and so on; classes as their numbers."""
+    folder.mkdir()
+    for name, data in zip(("train", "test", "validation"), parts_of(problem)):
+        if data is not None:
+            np.save(folder / f"x_{name}.npy", data.inputs)
+            np.save(folder / f"y_{name}.npy", np.unique(data.targets, return_inverse=True)[1] if is_classes(problem) else data.targets)
+
+
 def write_tables(problem, folder):
-    """train.csv, test.csv and, where the problem has it, validation.csv."""
+    """train.csv, test.csv and, where the problem has it, validation.csv; of images arrays."""
+    if problem.options.get("images"):
+        write_images(problem, folder)
+        return
     columns = ["a", "b", "c", "y", *(["z"] if problem.targets == "outputs" else []),
                *[name for name in ("noise", "weights") if problem.options.get(name)]]
     folder.mkdir()
@@ -87,16 +100,17 @@ def write_tables(problem, folder):
 def words_of(problem, folder):
     """What gp and fit are told of the problem, but for its kernel and time."""
     options = problem.options
-    words = ["--network", options.get("network", "fcn:axes=0,depth=2"), "--data", "csv", "--path", folder, "--quiet", "--threads", "1",
-             "--target", "y,z" if problem.targets == "outputs" else "y", "--preprocess", options.get("preprocess", "none"),
+    words = ["--path", folder, "--quiet", "--threads", "1", "--preprocess", options.get("preprocess", "none"),
              "--precision", options.get("precision", "double")]
+    words += (["--network", "conv-gap:depth=1", "--data", "npy"] if options.get("images") else
+              ["--network", options.get("network", "fcn:axes=0,depth=2"), "--data", "csv", "--target", "y,z" if problem.targets == "outputs" else "y"])
     for name, option in (("regulariser", "--regulariser"), ("criterion", "--criterion"), ("amplitude", "--amplitude"),
                          ("solver", "--solver"), ("residual", "--residual"), ("learn_features", "--learn-features")):
         if name in options:
             words += [option, options[name]]
     words += ["--candidates", ",".join(map(str, options["grid"]))] if "grid" in options else []
     words += [word for name, word in (("as_they_are", "--targets-as-they-are"), ("refit", "--refit"), ("relevance", "--relevance"),
-                                      ("diagonal", "--diagonal")) if options.get(name)]
+                                      ("diagonal", "--diagonal"), ("flip", "--flip")) if options.get(name)]
     words += ["--noise-variance", "noise"] if options.get("noise") else []
     words += ["--weight", "weights"] if options.get("weights") else []
     words += ["--device", "pocl"] if options.get("source") == "device" else []
@@ -180,7 +194,8 @@ def predictions_of(problem, folder, *inputs):
 
 
 def by_fit(problem, folder):
-    return [{**fit_by_program(problem, folder), **predictions_of(problem, folder, "--csv", folder / "data/test.csv")}]
+    new = ["--x", folder / "data/x_test.npy"] if problem.options.get("images") else ["--csv", folder / "data/test.csv"]
+    return [{**fit_by_program(problem, folder), **predictions_of(problem, folder, *new)}]
 
 
 def by_fit_then_model(problem, folder):
@@ -197,13 +212,15 @@ def on_device(problem):
 
 
 def network_of(problem):
+    if problem.options.get("images"):
+        return Network.named("conv-gap", {"depth": 1})
     return "auto" if problem.options.get("network") == "auto" else Network.named("fcn", NETWORK)
 
 
 def fitted_model(problem, folder, time=None):
     options, (train, _, held) = problem.options, parts_of(problem)
     arguments = {name: options[name] for name in ("regulariser", "criterion", "amplitude", "solver", "residual", "learn_features", "grid",
-                                                  "refit", "relevance", "diagonal") if name in options}
+                                                  "refit", "relevance", "diagonal", "flip") if name in options}
     if arguments.get("solver") == "distributed":
         del arguments["solver"]
     if options.get("kernel") == "ntk":

@@ -23,6 +23,7 @@ NOT_OFFERED = {
     ("estimator", ("source", "kept")): "Model has it",
     ("estimator", ("source", "store")): "Model has it",
     ("estimator", "diagonal"): "Model has it",
+    ("estimator", "images"): "scikit-learn has vectors",
 }
 LACKING = {
     ("fit", "grid"): "fit has no --candidates",
@@ -102,6 +103,12 @@ PROBLEMS = [
     Problem("conjugate gradients of weighted rows", "numbers", {**CG, "regulariser": 1e-2, "weights": True}),
     Problem("ranks", "numbers", {"solver": "distributed"}),
     Problem("ranks of trained networks with classes", "three", {"solver": "distributed", "kernel": "ntk"}),
+    # Images, and their mirror images.
+    Problem("images", "numbers", {"images": True}),
+    Problem("images in float", "three", {"images": True, "precision": "float"}),
+    Problem("images with mirror images", "two", {"images": True, "flip": True}),
+    Problem("images with mirror images of trained networks", "numbers", {"images": True, "flip": True, "kernel": "ntk", "time": 2.0}),
+    Problem("images by conjugate gradients", "numbers", {"images": True, "flip": True, **CG, "regulariser": 1e-2}),
     # Where kernels come from.
     Problem("kept kernels", "numbers", {"source": "kept"}),
     Problem("kept kernels of trained networks with classes", "three", {"source": "kept", "kernel": "ntk"}),
