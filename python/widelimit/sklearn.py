@@ -87,7 +87,7 @@ class _WideNetwork(BaseEstimator):
         model = Model.fit(default_network() if self.network is None else self.network, X, y, kind=kinds[self.kernel], weights=weights,
                           relevance=self.relevance, learn_features=self.learn_features, precision=self.precision, threads=self.threads,
                           columns=self._columns,
-                          **self._noise(options.get("noise_variance")), **options)
+                          **self._regularisers(), **options)
         self.model_, self.network_ = model, model.network
         self.learned_, self.feature_map_ = model.learned, model.feature_map
         chosen = [selection.best for selection in model.selections]
@@ -96,8 +96,8 @@ class _WideNetwork(BaseEstimator):
             self.log_marginal_likelihood_ = model.log_marginal_likelihood
         return self
 
-    def _noise(self, known):
-        """`regularizer` as arguments of Model.fit: one, or the candidates; none beside noise that is known."""
+    def _regularisers(self):
+        """`regularizer` as arguments of Model.fit: one, or the candidates."""
         if self.regularizer is None:
             return {}
         try:
@@ -107,9 +107,7 @@ class _WideNetwork(BaseEstimator):
         if values.ndim > 1 or values.size == 0 or not (np.isfinite(values) & (values > 0)).all():
             raise ValueError("regularizer: expected a positive, finite number or a sequence of such numbers, or None for those that "
                              f"Model.fit chooses from, got {self.regularizer!r}")
-        if values.ndim == 1:
-            return {"grid": values.tolist()}
-        return {"regulariser": float(values)} if known is None else {}
+        return {"grid": values.tolist()} if values.ndim == 1 else {"regulariser": float(values)}
 
     def _validated(self, X, y, **options):
         """Inputs and targets as arrays; the columns of a frame are kept."""
@@ -174,9 +172,9 @@ class WideNetworkRegressor(RegressorMixin, _WideNetwork):
         sample_weight   [n], 0 or more. Whole weights count rows: a row of weight k is k equal rows (as long as they are at most
                         ten times the rows). Other weights, of 'nngp', are Model's: the noise variance of a row is that of the
                         model over its weight
-        noise_variance  known noise variances of the targets, [n] or a number for all, in their squared units. `regularizer` is
-                        not used: of each output the amplitude under which its targets are most likely is searched for.
-                        Deviations of predictions have their mean, and are those of a normal distribution."""
+        noise_variance  known noise variances of the targets, [n] or a number for all, in their squared units, which take the
+                        place of a regularizer: of each output the amplitude under which its targets are most likely is
+                        searched for. Deviations of predictions have their mean, and are those of a normal distribution."""
         X, y = self._validated(X, y, multi_output=True, y_numeric=True)
         if noise_variance is not None:
             if sample_weight is not None:

@@ -7,7 +7,8 @@ import pytest
 
 pytest.importorskip("sklearn")
 
-from doors import DOORS, Problem, by_model, compare
+import widelimit
+from doors import ALL_DOORS, DOORS, Problem, Refused, by_model, compare
 
 # What a door does not have: {(door, option or (option, value)): why}. A door that refuses what it should not stands in LACKING.
 NOT_OFFERED = {
@@ -23,6 +24,8 @@ NOT_OFFERED = {
     ("estimator", ("source", "kept")): "Model has it",
     ("estimator", ("source", "store")): "Model has it",
     ("estimator", "diagonal"): "Model has it",
+    ("estimator", "refit"): "scikit-learn holds data back itself",
+    ("estimator", "flip"): "scikit-learn has vectors",
     ("estimator", "images"): "scikit-learn has vectors",
 }
 LACKING = {
@@ -160,6 +163,53 @@ def test_all_doors_say_the_same(problem, door, expected, tmp_path):
     assert len(said) == len(wanted)
     for one, other in zip(said, wanted):
         compare(one, other, problem)
+
+
+# What no door takes, and what all say of it.
+REFUSED = [
+    (Problem("noise and weights", "numbers", {"noise": True, "weights": True}), "both"),
+    (Problem("noise of classes", "two", {"noise": True}), "classes|unexpected keyword argument 'noise_variance'"),
+    (Problem("noise and a regulariser", "numbers", {"noise": True, "regulariser": 0.1}), "noise"),
+    (Problem("noise of trained networks", "numbers", {"noise": True, "kernel": "ntk"}), "noise"),
+    (Problem("weights of trained networks", "numbers", {"weights": True, "kernel": "ntk"}), "weight"),
+    (Problem("a time of the NNGP", "numbers", {"time": 2.0}), "time"),
+    (Problem("a negative time", "numbers", {"time": -1.0, "kernel": "ntk"}), "time"),
+    (Problem("accuracy of numbers", "numbers", {"criterion": "accuracy", "validation": True}), "accuracy"),
+    (Problem("errors without validation data", "numbers", {"criterion": "mse"}), "validation"),
+    (Problem("the evidence of trained networks", "numbers", {"criterion": "evidence", "kernel": "ntk"}), "evidence"),
+    (Problem("candidates of zero", "numbers", {"grid": [0.0, 1.0]}), "positive|> 0|above 0"),
+    (Problem("a negative regulariser", "numbers", {"regulariser": -1.0}), "positive|> 0|above 0"),
+    (Problem("a negative amplitude", "numbers", {"amplitude": -1.0}), "positive|> 0|above 0"),
+    (Problem("conjugate gradients without validation data", "numbers", {"solver": "cg"}), "validation"),
+    (Problem("conjugate gradients by the evidence", "numbers", {"solver": "cg", "criterion": "evidence"}), "evidence|accuracy"),
+    (Problem("conjugate gradients at a time", "numbers", {"solver": "cg", "regulariser": 0.1, "kernel": "ntk", "time": 2.0}), "time"),
+    (Problem("conjugate gradients with known noise", "numbers", {"solver": "cg", "noise": True}), "amplitude"),
+    (Problem("equal targets", "numbers", {"equal": True}), "all 3.5"),
+    (Problem("equal targets of an output", "outputs", {"equal": True}), "all 3.5"),
+    (Problem("relevance and features", "numbers", {"relevance": True, "learn_features": 1}), "both|relevance"),
+    (Problem("refit without validation data", "numbers", {"refit": True}), "validation"),
+    (Problem("a single row", "numbers", {}, rows=1), "row|all|equal"),
+    (Problem("mirror images of vectors", "numbers", {"flip": True}), "images|mirror|spatial|positions"),
+]
+# {(door, problem): why it takes it}.
+TAKEN = {
+    ("estimator", "equal targets"): "scikit-learn's estimators predict such a number everywhere, with a warning",
+    ("estimator", "equal targets of an output"): "as above",
+}
+
+
+def refusals():
+    for problem, message in REFUSED:
+        for door in ALL_DOORS:
+            if not found_in(NOT_OFFERED, door, problem.options) and not found_in(LACKING, door, problem.options) and (door, problem.name) not in TAKEN:
+                yield pytest.param(problem, message, door, id=f"{problem.name} by {door}")
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("problem, message, door", list(refusals()))
+def test_all_doors_refuse_the_same(problem, message, door, tmp_path):
+    with pytest.raises((ValueError, TypeError, widelimit.Error, Refused), match=message):
+        ALL_DOORS[door](problem, tmp_path)
 
 
 def test_problems_are_enough_and_differ():
