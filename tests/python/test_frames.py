@@ -192,6 +192,8 @@ def test_types_and_missing_values(frame, columns):
         np.testing.assert_array_equal(widelimit.gram(NETWORK, frame(columns), second).nngp, widelimit.gram(NETWORK, array_of(columns)).nngp)
     with pytest.raises(ValueError, match="x2: expected the columns of x1, 'b', 'a', 'is set': there is no 'b', 'a', 'is set' and 'p', 'q' are none of them"):
         widelimit.gram(NETWORK, frame(columns), narrow)
+    kernel_fn = widelimit.stax.serial(widelimit.stax.Dense(5), widelimit.stax.Relu(), widelimit.stax.Dense(1))[2]
+    np.testing.assert_array_equal(kernel_fn(frame(columns), frame(reordered(columns)), "ntk"), kernel_fn(array_of(columns), array_of(columns), "ntk"))
     seed = np.ones((30, 30))
     by_name, by_place = (widelimit.gram_vjp(NETWORK, frame(columns), second, nngp=seed)
                          for second in (frame(reordered(columns)), array_of(columns)))

@@ -14,6 +14,7 @@ from .. import _core
 from .._arrays import element_type, numbers
 from .._caller import caller_of, is_live
 from .._differentiable import differentiated
+from .._frames import beside
 from .._named import by_name
 from ._diagonal import NO
 from ._formula_kernels import FormulaKernels
@@ -300,6 +301,7 @@ class KernelFunction:
         """behind: the module whose kernels are wanted, if it is another one."""
         if x1 is None or isinstance(x1, Kernel):
             raise TypeError(f"x1: expected an array of inputs, got {'None' if x1 is None else 'a Kernel'}")
+        x2 = beside(x1, x2)
         dtype = element_type(precision, x1, *(() if x2 is None else (x2,)))
         arrays = [None if x is None else checked_array(x, dtype, name) for x, name in ((x1, "x1"), (x2, "x2"))]
         is_diagonal = self._is_diagonal(diagonal_spatial)
