@@ -27,7 +27,7 @@ Tile tiles_of(const Matrix<double>& matrix) {
 
 TEST_CASE("distributed: means, variances and evidence of Regression, for blocks that do and do not fit") {
   const ProcessGrid grid(MPI_COMM_WORLD);
-  const Problem p = make_problem(130, 45, 3, 101);
+  const KernelProblem p = make_problem(130, 45, 3, 101);
   const Vector<double> prior = p.nngp_test.diagonal();
   for (const Index block : {1, 7, 16, 65, 256}) {
     CAPTURE(block);
@@ -60,7 +60,7 @@ TEST_CASE("distributed: means, variances and evidence of Regression, for blocks 
 
 TEST_CASE("distributed: tiles that all ranks see, and converged networks") {
   const ProcessGrid grid(MPI_COMM_WORLD);
-  const Problem p = make_problem(110, 30, 2, 103);
+  const KernelProblem p = make_problem(110, 30, 2, 103);
   const Vector<double> prior = p.nngp_test.diagonal();
   const gp::Noise noise = gp::RelativeRegulariser(1e-3);
   for (const Index side : {13, 40, 200})
@@ -91,7 +91,7 @@ TEST_CASE("distributed: tiles that all ranks see, and converged networks") {
 
 TEST_CASE("distributed: what fails on one rank is an error on all") {
   const ProcessGrid grid(MPI_COMM_WORLD);
-  const Problem p = make_problem(40, 5, 2, 102);
+  const KernelProblem p = make_problem(40, 5, 2, 102);
   const gp::Noise noise = gp::RelativeRegulariser(1e-3);
   Matrix<double> hole = p.nngp;
   hole(33, 12) = NAN;

@@ -81,7 +81,7 @@ TEST_CASE("spectrum: of many inputs the largest eigenvalue, and bounds that hold
 }
 
 TEST_CASE("spectrum: it scales with the matrix, and is that of the operator and of its band form") {
-  const Problem p = make_problem(90, 1, 1, 23);
+  const KernelProblem p = make_problem(90, 1, 1, 23);
   const MatrixOperator<double> gram(p.ntk);
   const Spectrum once = spectrum_of(gram);
   const Matrix<double> scaled = 1e6 * p.ntk;

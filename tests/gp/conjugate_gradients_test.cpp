@@ -39,7 +39,7 @@ class CountingOperator final : public KernelOperator {
 }  // namespace
 
 TEST_CASE("conjugate gradients: all regularisers and outputs agree with Cholesky factorizations to 1e-8") {
-  const Problem p = make_problem(300, 1, 10, 81);
+  const KernelProblem p = make_problem(300, 1, 10, 81);
   const std::vector<double> lambdas = {0.1, 1, 100};
   const MatrixOperator<double> gram(p.ntk);
   for (const Index columns : {0, 7, 30}) {
@@ -62,7 +62,7 @@ TEST_CASE("conjugate gradients: all regularisers and outputs agree with Cholesky
 }
 
 TEST_CASE("conjugate gradients: preconditioning and shared passes save passes") {
-  const Problem p = make_problem(400, 1, 4, 82);
+  const KernelProblem p = make_problem(400, 1, 4, 82);
   const auto passes = [&](const std::vector<double>& lambdas, Index columns) {
     const CountingOperator gram(p.ntk);
     const int told = solve_shifted(gram, p.targets, lambdas, {.preconditioner_columns = columns}).passes;
@@ -75,7 +75,7 @@ TEST_CASE("conjugate gradients: preconditioning and shared passes save passes") 
 }
 
 TEST_CASE("conjugate gradients: float, tiles and dependent, zero and many right-hand sides") {
-  const Problem p = make_problem(130, 1, 3, 83);
+  const KernelProblem p = make_problem(130, 1, 3, 83);
   Matrix<double> b(130, 5);
   b << p.targets, 2 * p.targets.col(0), Vector<double>::Zero(130);
   const Matrix<float> rounded = p.ntk.cast<float>();
@@ -102,7 +102,7 @@ TEST_CASE("conjugate gradients: float, tiles and dependent, zero and many right-
 }
 
 TEST_CASE("conjugate gradients: what cannot be solved says so") {
-  const Problem p = make_problem(60, 1, 2, 84);
+  const KernelProblem p = make_problem(60, 1, 2, 84);
   const MatrixOperator<double> gram(p.ntk);
   Matrix<double> indefinite = p.ntk;
   indefinite.diagonal().array() -= 0.5;
@@ -122,7 +122,7 @@ TEST_CASE("conjugate gradients: what cannot be solved says so") {
 }
 
 TEST_CASE("conjugate gradients: arguments that do not fit") {
-  const Problem p = make_problem(60, 1, 2, 85);
+  const KernelProblem p = make_problem(60, 1, 2, 85);
   const MatrixOperator<double> gram(p.ntk);
   CHECK_THROWS_WITH_AS((void)solve_shifted(gram, p.targets, {1}, {.preconditioner_columns = 7}),
                        "solve_shifted: preconditioner_columns must be 0 to n / 10 = 6, got 7", ArgumentError);

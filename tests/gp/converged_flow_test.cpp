@@ -14,7 +14,7 @@ using namespace widelimit::gp;
 using namespace widelimit::gp_test;
 
 TEST_CASE("converged flow: the numbers of GradientFlow at infinite time") {
-  const Problem p = make_problem(90, 30, 3, 91);
+  const KernelProblem p = make_problem(90, 30, 3, 91);
   for (const double regulariser : {1e-3, 0.3}) {
     const Noise noise = RelativeRegulariser(regulariser);
     const GradientFlow expected = GradientFlow::fit(p.nngp, p.ntk, p.targets, noise).with_amplitude(2.5);
@@ -34,7 +34,7 @@ TEST_CASE("converged flow: the numbers of GradientFlow at infinite time") {
 }
 
 TEST_CASE("converged flow: a factor gives the numbers of the inverse") {
-  const Problem p = make_problem(90, 30, 3, 93);
+  const KernelProblem p = make_problem(90, 30, 3, 93);
   const Noise noise = RelativeRegulariser(1e-2);
   const ConvergedFlow inverse = ConvergedFlow::fit(p.nngp, p.ntk, p.targets, noise);
   const ConvergedFlow factor =
@@ -50,7 +50,7 @@ TEST_CASE("converged flow: a factor gives the numbers of the inverse") {
 }
 
 TEST_CASE("converged flow: arguments that do not fit, NaN and matrices that are not positive definite") {
-  const Problem p = make_problem(12, 5, 2, 92);
+  const KernelProblem p = make_problem(12, 5, 2, 92);
   const Noise noise = RelativeRegulariser(1e-3);
   const ConvergedFlow flow = ConvergedFlow::fit(p.nngp, p.ntk, p.targets, noise);
   CHECK_THROWS_AS((void)flow.mean(p.ntk_cross.leftCols(11)), ArgumentError);

@@ -51,7 +51,7 @@ struct LinearModel {
 
 TEST_CASE(
     "gradient flow of many inputs: its eigenvectors solve as a factorization does, and K may come late") {
-  const Problem p = make_problem(1050, 8, 1, 97);
+  const KernelProblem p = make_problem(1050, 8, 1, 97);
   const Noise noise = RelativeRegulariser(1e-5);
   int calls = 0;
   const GradientFlow flow = GradientFlow::fit_late(
@@ -106,7 +106,7 @@ TEST_CASE("gradient flow: mean and covariance are those of linear models trained
 }
 
 TEST_CASE("gradient flow: agrees with the matrix exponential") {
-  const Problem p = make_problem(12, 520, 2, 24);  // more test inputs than one block
+  const KernelProblem p = make_problem(12, 520, 2, 24);  // more test inputs than one block
   const RelativeRegulariser eps(1e-2);
   const double lambda = noise_variance(eps, p.ntk.diagonal().mean());
   const GradientFlow flow = GradientFlow::fit(p.nngp, p.ntk, p.targets, eps);
@@ -132,7 +132,7 @@ TEST_CASE("gradient flow: agrees with the matrix exponential") {
 }
 
 TEST_CASE("gradient flow: time zero is the prior, exactly") {
-  const Problem p = make_problem(10, 4, 2, 25);
+  const KernelProblem p = make_problem(10, 4, 2, 25);
   const GradientFlow flow = GradientFlow::fit(p.nngp, p.ntk, p.targets);
   CHECK(flow.mean(0, p.ntk_cross) == Matrix<double>::Zero(4, 2));
   CHECK(flow.covariance(0, p.nngp_cross, p.ntk_cross, p.nngp_test) == p.nngp_test);
@@ -145,7 +145,7 @@ TEST_CASE("gradient flow: time zero is the prior, exactly") {
 TEST_CASE(
     "gradient flow: infinite time is kernel regression; with K = T the covariance is the posterior less "
     "lambda B B^T") {
-  const Problem p = make_problem(30, 6, 2, 26);
+  const KernelProblem p = make_problem(30, 6, 2, 26);
   const RelativeRegulariser eps(1e-3);
   const GradientFlow flow = GradientFlow::fit(p.ntk, p.ntk, p.targets, eps);
   const Regression regression = Regression::fit(p.ntk, p.targets, eps).with_amplitude(1);
@@ -162,7 +162,7 @@ TEST_CASE(
 }
 
 TEST_CASE("gradient flow: training-set predictions are test predictions at the training inputs") {
-  const Problem p = make_problem(20, 0, 2, 27);
+  const KernelProblem p = make_problem(20, 0, 2, 27);
   for (const bool regularised : {false, true}) {
     const std::optional<Noise> noise =
         regularised ? std::optional<Noise>(RelativeRegulariser(0.05)) : std::nullopt;
@@ -236,7 +236,7 @@ TEST_CASE("gradient flow: eigenvalues that round below zero do not make a long f
 }
 
 TEST_CASE("gradient flow: the learning rate is a factor of time; float kernels are converted") {
-  const Problem p = make_problem(15, 4, 1, 28);
+  const KernelProblem p = make_problem(15, 4, 1, 28);
   const GradientFlow slow = GradientFlow::fit(p.nngp, p.ntk, p.targets, std::nullopt, 0.25);
   const GradientFlow plain = GradientFlow::fit(p.nngp, p.ntk, p.targets);
   CHECK(slow.mean(8, p.ntk_cross) == plain.mean(2, p.ntk_cross));
@@ -250,7 +250,7 @@ TEST_CASE("gradient flow: the learning rate is a factor of time; float kernels a
 
 TEST_CASE("gradient flow: the fitted amplitude is that of networks trained on all inputs but one") {
   const Eigen::Index n = 14;
-  const Problem p = make_problem(n, 0, 2, 35);
+  const KernelProblem p = make_problem(n, 0, 2, 35);
   const auto without = [n](const Matrix<double>& matrix, Eigen::Index i) {
     std::vector<Eigen::Index> rest;
     for (Eigen::Index j = 0; j < n; ++j)
@@ -290,7 +290,7 @@ TEST_CASE("gradient flow: the fitted amplitude is that of networks trained on al
 }
 
 TEST_CASE("gradient flow: an amplitude is that of the outputs") {
-  const Problem p = make_problem(25, 6, 2, 30);
+  const KernelProblem p = make_problem(25, 6, 2, 30);
   const RelativeRegulariser eps(1e-3);
   const GradientFlow flow = GradientFlow::fit(p.nngp, p.ntk, p.targets, eps, 0.3);
   const double a = 0.037;
@@ -317,7 +317,7 @@ TEST_CASE("gradient flow: an amplitude is that of the outputs") {
 }
 
 TEST_CASE("gradient flow: arguments that do not fit") {
-  const Problem p = make_problem(5, 3, 2, 29);
+  const KernelProblem p = make_problem(5, 3, 2, 29);
   const GradientFlow flow = GradientFlow::fit(p.nngp, p.ntk, p.targets);
   const Vector<double> variances = p.nngp_test.diagonal();
   CHECK_THROWS_WITH_AS((void)flow.mean(-1, p.ntk_cross),

@@ -9,7 +9,7 @@ using namespace widelimit::gp;
 using namespace widelimit::gp_test;
 
 TEST_CASE("gram source: kernels in memory as matrices, operators and blocks of rows") {
-  const Problem p = make_problem(12, 5, 1, 1);
+  const KernelProblem p = make_problem(12, 5, 1, 1);
   GramResult<double> kernels;
   kernels.nngp = p.nngp;
   kernels.ntk = p.ntk;

@@ -23,7 +23,7 @@ std::unique_ptr<GramSource> kernels_in_memory(const Matrix<double>& nngp, const 
   return gram_in_memory(std::move(kernels));
 }
 
-std::vector<KernelPrediction> inferred(const Problem& p, const InferenceOptions& options,
+std::vector<KernelPrediction> inferred(const KernelProblem& p, const InferenceOptions& options,
                                        const std::stop_token& stop = {},
                                        const MakeSolver& solver = direct_solver) {
   GramSources grams;
@@ -37,7 +37,7 @@ std::vector<KernelPrediction> inferred(const Problem& p, const InferenceOptions&
 }  // namespace
 
 TEST_CASE("inference: numbers are standardised, and predictions come back in their units") {
-  Problem p = make_problem(30, 6, 2, 3);
+  KernelProblem p = make_problem(30, 6, 2, 3);
   const InferenceOptions options{.times = {1.5}};
   const auto before = inferred(p, options);
   REQUIRE(before.size() == 3);
@@ -58,7 +58,7 @@ TEST_CASE("inference: numbers are standardised, and predictions come back in the
 }
 
 TEST_CASE("inference: targets as they are, with a given regulariser, are a Regression") {
-  const Problem p = make_problem(20, 4, 1, 6);
+  const KernelProblem p = make_problem(20, 4, 1, 6);
   InferenceOptions options{.kernels = Kernels::nngp, .regulariser = 0.05};
   options.targets_as_they_are = true;
   const auto found = inferred(p, options);
@@ -69,7 +69,7 @@ TEST_CASE("inference: targets as they are, with a given regulariser, are a Regre
 }
 
 TEST_CASE("inference: Student's t distribution where the amplitude is fitted to numbers") {
-  const Problem p = make_problem(12, 4, 1, 6);
+  const KernelProblem p = make_problem(12, 4, 1, 6);
   const auto laws_with = [&p](const InferenceOptions& options) {
     std::vector<ObservationLaw> laws;
     for (const KernelPrediction& found : inferred(p, options)) laws.push_back(found.law);
@@ -112,7 +112,7 @@ TEST_CASE("inference: what means nothing is refused, and a stop is heard") {
 }
 
 TEST_CASE("inference: weights of rows, with every solver, are the noise over them") {
-  const Problem p = make_problem(30, 6, 1, 5);
+  const KernelProblem p = make_problem(30, 6, 1, 5);
   InferenceOptions options{.kernels = Kernels::nngp, .regulariser = 0.05, .amplitude = 1};
   options.targets_as_they_are = true;
   options.weights = random_matrix(30, 1, 9).cwiseAbs().array() + 0.2;
@@ -136,7 +136,7 @@ TEST_CASE("inference: weights of rows, with every solver, are the noise over the
 }
 
 TEST_CASE("inference: known noise is that of the rows, and its amplitude the most likely one") {
-  const Problem p = make_problem(25, 5, 2, 7);
+  const KernelProblem p = make_problem(25, 5, 2, 7);
   InferenceOptions options{.kernels = Kernels::nngp};
   options.targets_as_they_are = true;
   options.noise_variances = 0.3 * random_matrix(25, 1, 10).cwiseAbs().array() + 0.05;
@@ -166,7 +166,7 @@ TEST_CASE("inference: known noise is that of the rows, and its amplitude the mos
 }
 
 TEST_CASE("inference: rows that do not fit") {
-  const Problem p = make_problem(10, 2, 1, 8);
+  const KernelProblem p = make_problem(10, 2, 1, 8);
   const auto fails = [&](InferenceOptions options, const char* message) {
     CHECK_THROWS_WITH_AS((void)inferred(p, options), doctest::Contains(message), ArgumentError);
   };

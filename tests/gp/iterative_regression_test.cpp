@@ -14,7 +14,7 @@ using namespace widelimit::gp;
 using namespace widelimit::gp_test;
 
 TEST_CASE("iterative regression: means, variances and amplitude of Regression and ConvergedFlow to 1e-8") {
-  const Problem p = make_problem(150, 40, 3, 95);
+  const KernelProblem p = make_problem(150, 40, 3, 95);
   const Noise noise = RelativeRegulariser(1e-3);
   const auto nngp = std::make_shared<const MatrixOperator<double>>(p.nngp);
   const auto ntk = std::make_shared<const MatrixOperator<double>>(p.ntk);
@@ -41,7 +41,7 @@ TEST_CASE("iterative regression: means, variances and amplitude of Regression an
 }
 
 TEST_CASE("iterative regression: the regulariser that one reduction to a band chooses") {
-  const Problem p = make_problem(120, 60, 3, 96);
+  const KernelProblem p = make_problem(120, 60, 3, 96);
   const Matrix<double> validation = random_matrix(60, 3, 97);
   const auto grid = regulariser_grid(1e-5, 10, 13);
   const auto gram = std::make_shared<const MatrixOperator<double>>(p.ntk);
@@ -77,7 +77,7 @@ TEST_CASE("iterative regression: the regulariser that one reduction to a band ch
 }
 
 TEST_CASE("iterative regression: cross Gram matrices may come row by row, and are checked") {
-  const Problem p = make_problem(90, 700, 2, 98);
+  const KernelProblem p = make_problem(90, 700, 2, 98);
   const auto gram = std::make_shared<const MatrixOperator<double>>(p.nngp);
   const Noise noise = RelativeRegulariser(1e-2);
   const IterativeRegression regression = IterativeRegression::fit(gram, p.targets, noise);

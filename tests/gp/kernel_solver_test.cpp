@@ -18,7 +18,7 @@ std::unique_ptr<GramSource> source_of(const Matrix<double>& nngp, const Matrix<d
   return gram_in_memory(std::move(kernels));
 }
 
-GramSources sources_of(const Problem& p) {
+GramSources sources_of(const KernelProblem& p) {
   GramSources grams;
   grams.train = source_of(p.nngp, p.ntk);
   grams.validation = source_of(p.nngp_cross, p.ntk_cross);
@@ -30,7 +30,7 @@ GramSources sources_of(const Problem& p) {
 }  // namespace
 
 TEST_CASE("kernel solver: factorizations and conjugate gradients choose and predict alike, for each output") {
-  const Problem p = make_problem(40, 12, 2, 5);
+  const KernelProblem p = make_problem(40, 12, 2, 5);
   for (const std::string kernel : {"nngp", "ntk"})
     for (const bool apart : {false, true}) {
       CAPTURE(kernel);

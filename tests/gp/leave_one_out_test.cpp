@@ -44,7 +44,7 @@ Matrix<double> row_without(const Matrix<double>& gram, Index i) {
 }  // namespace
 
 TEST_CASE("leave-one-out of a regression equals n refits") {
-  const Problem p = make_problem(23, 0, 2, 41);
+  const KernelProblem p = make_problem(23, 0, 2, 41);
   const double lambda = 0.04, amplitude = 1.7;
   const LeaveOneOut others =
       Regression::fit(p.nngp, p.targets, AbsoluteNoise(lambda)).with_amplitude(amplitude).leave_one_out();
@@ -61,7 +61,7 @@ TEST_CASE("leave-one-out of a regression equals n refits") {
 }
 
 TEST_CASE("leave-one-out of more inputs than a block: the same by the whole inverse") {
-  const Problem p = make_problem(600, 0, 1, 42);
+  const KernelProblem p = make_problem(600, 0, 1, 42);
   const Regression fit = Regression::fit(p.nngp, p.targets, AbsoluteNoise(0.5));
   Matrix<double> noisy = p.nngp;
   noisy.diagonal().array() += 0.5;
@@ -70,7 +70,7 @@ TEST_CASE("leave-one-out of more inputs than a block: the same by the whole inve
 }
 
 TEST_CASE("leave-one-out of some inputs: the rows of all, by every solver") {
-  const Problem p = make_problem(60, 0, 2, 46);
+  const KernelProblem p = make_problem(60, 0, 2, 46);
   const Noise noise = RelativeRegulariser(0.05);
   const std::vector<Index> some{3, 0, 59, 17};
   const auto check = [&](const LeaveOneOut& chosen, const LeaveOneOut& all) {
@@ -98,7 +98,7 @@ TEST_CASE("leave-one-out of some inputs: the rows of all, by every solver") {
 }
 
 TEST_CASE("leave-one-out of more than 1,000 inputs: the choice scores 1,000, and hands on what it found") {
-  const Problem p = make_problem(1100, 0, 1, 47);
+  const KernelProblem p = make_problem(1100, 0, 1, 47);
   const std::vector<double> grid{1e-2, 0.3};
   const std::vector<Index> inputs = representative_inputs(1100);
   const Selection prior = select_regulariser(p.nngp, p.targets, std::nullopt, Criterion::leave_one_out, grid);
@@ -120,7 +120,7 @@ TEST_CASE("leave-one-out of more than 1,000 inputs: the choice scores 1,000, and
 }
 
 TEST_CASE("leave-one-out of trained networks equals n refits") {
-  const Problem p = make_problem(19, 0, 2, 43);
+  const KernelProblem p = make_problem(19, 0, 2, 43);
   const double lambda = 0.06, amplitude = 0.4;
   const LeaveOneOut others = GradientFlow::fit(p.nngp, p.ntk, p.targets, AbsoluteNoise(lambda))
                                  .with_amplitude(amplitude)
@@ -147,7 +147,7 @@ TEST_CASE("leave-one-out scores are means of what they say") {
 }
 
 TEST_CASE("scores of a grid are those of regressions fitted with its values") {
-  const Problem p = make_problem(30, 7, 2, 44);
+  const KernelProblem p = make_problem(30, 7, 2, 44);
   const Matrix<double> validation_targets = random_matrix(7, 2, 45);
   const std::vector<double> grid{1e-4, 1e-2, 0.3};
   const Selection selection = select_regulariser(
@@ -171,7 +171,7 @@ TEST_CASE("scores of a grid are those of regressions fitted with its values") {
 }
 
 TEST_CASE("scores of a grid are those of trained networks with its values") {
-  const Problem p = make_problem(26, 5, 2, 46);
+  const KernelProblem p = make_problem(26, 5, 2, 46);
   const Matrix<double> validation_targets = random_matrix(5, 2, 47);
   const std::vector<double> grid{1e-3, 0.1};
   const Selection selection = select_flow_regulariser(
@@ -199,7 +199,7 @@ TEST_CASE("scores of a grid are those of trained networks with its values") {
 }
 
 TEST_CASE("each criterion takes the best of its own scores, and refuses what it cannot have") {
-  const Problem p = make_problem(30, 7, 2, 48);
+  const KernelProblem p = make_problem(30, 7, 2, 48);
   const auto select = [&](Criterion criterion) {
     return select_regulariser(p.nngp, p.targets,
                               ValidationKernel{p.nngp_cross, p.nngp_test.diagonal(), random_matrix(7, 2, 49)},
@@ -238,7 +238,7 @@ TEST_CASE("each criterion takes the best of its own scores, and refuses what it 
 }
 
 TEST_CASE("posteriors made of their parts are the same bits, parts that do not fit are refused") {
-  const Problem p = make_problem(20, 4, 2, 50);
+  const KernelProblem p = make_problem(20, 4, 2, 50);
   const Vector<double> prior = p.nngp_test.diagonal();
   const Regression fit = Regression::fit(p.nngp, p.targets, RelativeRegulariser(0.01));
   const Regression::Parts parts = fit.parts();

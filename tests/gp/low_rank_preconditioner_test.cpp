@@ -37,7 +37,7 @@ TEST_CASE("low rank: all columns, or as many as the rank, give the matrix itself
 }
 
 TEST_CASE("low rank: what columns leave is positive semidefinite, and its mean diagonal the remainder") {
-  const Problem p = make_problem(120, 1, 1, 31);
+  const KernelProblem p = make_problem(120, 1, 1, 31);
   const MatrixOperator<double> gram(p.ntk);
   double before = p.ntk.diagonal().mean();
   for (const Index columns : {0, 5, 20, 60}) {
@@ -60,7 +60,7 @@ TEST_CASE("low rank: what columns leave is positive semidefinite, and its mean d
 
 TEST_CASE(
     "preconditioner: its square is the inverse of the low-rank matrix up to one factor, and undo undoes it") {
-  const Problem p = make_problem(80, 1, 3, 37);
+  const KernelProblem p = make_problem(80, 1, 3, 37);
   for (const Index columns : {0, 15}) {
     const LowRankKernel kernel = LowRankKernel::of(MatrixOperator<double>(p.ntk), columns);
     for (const double lambda : {1e-4, 0.3, 50.0}) {
@@ -77,7 +77,7 @@ TEST_CASE(
 }
 
 TEST_CASE("preconditioner: it brings the eigenvalues of K + lambda I together") {
-  const Problem p = make_problem(150, 1, 1, 41);
+  const KernelProblem p = make_problem(150, 1, 1, 41);
   constexpr double lambda = 1e-2;
   const Matrix<double> shifted = p.ntk + lambda * Matrix<double>::Identity(150, 150);
   const auto condition = [&](Index columns) {

@@ -30,13 +30,13 @@ inline Matrix<double> squared_exponential(const Matrix<double>& a, const Matrix<
 }
 
 /// Kernel matrices of n training and n_test test inputs in three dimensions, and targets.
-struct Problem {
+struct KernelProblem {
   Matrix<double> nngp, nngp_cross, nngp_test;
   Matrix<double> ntk, ntk_cross;
   Matrix<double> targets;
 };
 
-inline Problem make_problem(Eigen::Index n, Eigen::Index n_test, Eigen::Index outputs, std::uint64_t seed) {
+inline KernelProblem make_problem(Eigen::Index n, Eigen::Index n_test, Eigen::Index outputs, std::uint64_t seed) {
   const Matrix<double> train = random_matrix(n, 3, seed), test = random_matrix(n_test, 3, seed + 1);
   const auto nngp = [](const auto& a, const auto& b) {
     return Matrix<double>(2 * squared_exponential(a, b, 1.2));

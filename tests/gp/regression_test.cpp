@@ -59,7 +59,7 @@ TEST_CASE("regression: a relative regulariser is times the mean diagonal entry")
 
 TEST_CASE("regression: mean, variance and covariance agree with extended-precision LU") {
   // 520 test inputs: one more block than fits at once.
-  const Problem p = make_problem(40, 520, 3, 11);
+  const KernelProblem p = make_problem(40, 520, 3, 11);
   const double lambda = 1e-3;
   const Regression fit = Regression::fit(p.nngp, p.targets, AbsoluteNoise(lambda));
   Extended noisy = p.nngp.cast<long double>();
@@ -85,7 +85,7 @@ TEST_CASE("regression: mean, variance and covariance agree with extended-precisi
 TEST_CASE(
     "regression: evidence, posterior mean and covariance obey the chain rule log p(y, y') = log p(y) + log "
     "p(y'|y)") {
-  const Problem p = make_problem(30, 0, 2, 12);
+  const KernelProblem p = make_problem(30, 0, 2, 12);
   const double lambda = 0.05;
   const Eigen::Index a = 18, b = 12;
   const Regression whole = Regression::fit(p.nngp, p.targets, AbsoluteNoise(lambda));
@@ -100,7 +100,7 @@ TEST_CASE(
 }
 
 TEST_CASE("regression: outputs are independent and their evidence adds up") {
-  const Problem p = make_problem(25, 6, 3, 13);
+  const KernelProblem p = make_problem(25, 6, 3, 13);
   const Regression together = Regression::fit(p.nngp, p.targets, RelativeRegulariser(0.01)).with_amplitude(1);
   double evidence = 0;
   for (int c = 0; c < 3; ++c) {
@@ -113,7 +113,7 @@ TEST_CASE("regression: outputs are independent and their evidence adds up") {
 }
 
 TEST_CASE("regression: the amplitude makes the targets most likely and scales variances alone") {
-  const Problem p = make_problem(25, 6, 3, 18);
+  const KernelProblem p = make_problem(25, 6, 3, 18);
   const Matrix<double> y = 0.02 * p.targets, none = Matrix<double>::Zero(25, 3);
   const double eps = 0.02;
   const Regression fit = Regression::fit(p.nngp, y, RelativeRegulariser(eps));
@@ -147,7 +147,7 @@ TEST_CASE("regression: the amplitude makes the targets most likely and scales va
 }
 
 TEST_CASE("regression: amplitudes that are not fitted") {
-  const Problem p = make_problem(12, 2, 2, 19);
+  const KernelProblem p = make_problem(12, 2, 2, 19);
   CHECK(Regression::fit(p.nngp, p.targets, AbsoluteNoise(0.1)).amplitude() == 1);
   const Regression zero = Regression::fit(p.nngp, 0 * p.targets, RelativeRegulariser(0.1));
   CHECK(zero.amplitude() == 0);
@@ -171,7 +171,7 @@ TEST_CASE("regression: amplitudes that are not fitted") {
 }
 
 TEST_CASE("regression: kernels of float are converted and solved in double") {
-  const Problem p = make_problem(30, 5, 2, 14);
+  const KernelProblem p = make_problem(30, 5, 2, 14);
   const Matrix<float> k = p.nngp.cast<float>(), cross = p.nngp_cross.cast<float>(),
                       test = p.nngp_test.cast<float>();
   const RelativeRegulariser eps(1e-5);  // hopeless in float
@@ -184,7 +184,7 @@ TEST_CASE("regression: kernels of float are converted and solved in double") {
 }
 
 TEST_CASE("regression: an empty test set gives empty predictions, any number of threads the same numbers") {
-  const Problem p = make_problem(20, 4, 2, 15);
+  const KernelProblem p = make_problem(20, 4, 2, 15);
   const Regression one = Regression::fit(p.nngp, p.targets, AbsoluteNoise(0.1), 1);
   const Regression two = Regression::fit(p.nngp, p.targets, AbsoluteNoise(0.1), 2);
   CHECK(relative_difference(two.mean(p.nngp_cross), one.mean(p.nngp_cross)) < 1e-12);
@@ -243,7 +243,7 @@ TEST_CASE(
 }
 
 TEST_CASE("regression: matrices with a NaN, an infinity or an asymmetry are named with the first index") {
-  const Problem p = make_problem(150, 2, 1, 16);  // three tiles a side
+  const KernelProblem p = make_problem(150, 2, 1, 16);  // three tiles a side
   const auto fit = [&](const Matrix<double>& k) { return Regression::fit(k, p.targets, AbsoluteNoise(1)); };
   for (const double bad : {std::nan(""), infinity, -infinity}) {
     Matrix<double> k = p.nngp;
@@ -268,7 +268,7 @@ TEST_CASE("regression: matrices with a NaN, an infinity or an asymmetry are name
 }
 
 TEST_CASE("regression: arguments that do not fit") {
-  const Problem p = make_problem(5, 3, 2, 17);
+  const KernelProblem p = make_problem(5, 3, 2, 17);
   const Regression fit = Regression::fit(p.nngp, p.targets, AbsoluteNoise(0.1));
   const AbsoluteNoise noise(0.1);
   CHECK_THROWS_WITH_AS((void)Regression::fit(p.nngp_cross, p.targets, noise),

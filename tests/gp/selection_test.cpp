@@ -37,7 +37,7 @@ TEST_CASE("selection: the default grid has two values a decade from 1e-7 to 1e2"
 }
 
 TEST_CASE("selection: one reduction scores as a factorization for each value does") {
-  const Problem p = make_problem(60, 25, 3, 31);
+  const KernelProblem p = make_problem(60, 25, 3, 31);
   const Matrix<double> validation = random_matrix(25, 3, 32);
   const auto grid = regulariser_grid(1e-5, 10, 7);
   const Selection selection =
@@ -215,7 +215,7 @@ TEST_CASE("selection: candidates below what the spectrum shows are left out wher
 }
 
 TEST_CASE("selection: arguments that do not fit") {
-  const Problem p = make_problem(6, 4, 2, 33);
+  const KernelProblem p = make_problem(6, 4, 2, 33);
   const Matrix<double> v = random_matrix(4, 2, 34);
   CHECK_THROWS_WITH_AS((void)select_regulariser(p.nngp, p.targets, p.nngp_cross, v, {}),
                        "select_regulariser: the grid must hold at least one value", ArgumentError);
@@ -235,7 +235,7 @@ TEST_CASE("selection: arguments that do not fit") {
 }
 
 TEST_CASE("selection: targets that are all 0 have no density") {
-  const Problem p = make_problem(6, 4, 2, 35);
+  const KernelProblem p = make_problem(6, 4, 2, 35);
   const Matrix<double> none = 0 * p.targets, v = random_matrix(4, 2, 36);
   const ValidationKernel validation{p.nngp_cross, p.nngp_test.diagonal(), v};
   const char* const message = "select_regulariser: the targets are all 0, so that no amplitude fits them";

@@ -16,7 +16,7 @@ struct Predicted {
   Vector<double> variance, flow_variance;
 };
 
-Predicted predicted(const Problem& problem, int threads) {
+Predicted predicted(const KernelProblem& problem, int threads) {
   const Noise noise = RelativeRegulariser(0.01);
   const Vector<double> own = problem.nngp_test.diagonal();
   const Regression regression = Regression::fit(problem.nngp, problem.targets, noise, threads);
@@ -37,7 +37,7 @@ TEST_CASE(
     "fits and predictions repeat their bits with the same number of threads, and agree to rounding with "
     "others") {
   for (const Index inputs : {300, 700}) {
-    const Problem problem = make_problem(inputs, 40, 2, 6);
+    const KernelProblem problem = make_problem(inputs, 40, 2, 6);
     const Predicted one = predicted(problem, 1), two = predicted(problem, 2);
     CHECK(same_bits(one, predicted(problem, 1)));
     CHECK(same_bits(two, predicted(problem, 2)));

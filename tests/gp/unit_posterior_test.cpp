@@ -12,7 +12,7 @@ using namespace widelimit::gp;
 using namespace widelimit::gp_test;
 
 TEST_CASE("unit posterior: the evidence of outputs together and apart is that of regressions") {
-  const Problem p = make_problem(15, 1, 2, 4);
+  const KernelProblem p = make_problem(15, 1, 2, 4);
   const Regression regression = Regression::fit(p.nngp, p.targets, RelativeRegulariser(0.1));
   Matrix<double> noisy = p.nngp;
   noisy.diagonal().array() += 0.1 * p.nngp.diagonal().mean();

@@ -2,6 +2,7 @@
 
 #include <memory>
 #include <string>
+#include <utility>
 
 #include "widelimit/gp/cross_gram.hpp"
 #include "widelimit/gp/double_matrix.hpp"
@@ -28,9 +29,13 @@ class GramSource {
   [[nodiscard]] virtual CrossGram as_cross(const std::string& kernel) const = 0;
 };
 
-/// Kernels in memory.
+/// Kernels in memory, which others may hold as well: take() then gives a copy.
 template <typename Scalar>
-[[nodiscard]] std::unique_ptr<GramSource> gram_in_memory(GramResult<Scalar> kernels);
+[[nodiscard]] std::unique_ptr<GramSource> gram_in_memory(std::shared_ptr<GramResult<Scalar>> kernels);
+template <typename Scalar>
+[[nodiscard]] std::unique_ptr<GramSource> gram_in_memory(GramResult<Scalar> kernels) {
+  return gram_in_memory(std::make_shared<GramResult<Scalar>>(std::move(kernels)));
+}
 
 /// Kernels in a complete store: nothing of them is held, and each call reads what it needs; operators use
 /// this many threads.

@@ -1,19 +1,11 @@
 #pragma once
 
 #include <functional>
-#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
-#include "widelimit/gp/calibration.hpp"
-#include "widelimit/gp/gradient_flow.hpp"
-#include "widelimit/gp/gram_source.hpp"
-#include "widelimit/gp/kernel_solver.hpp"
-#include "widelimit/gp/observation_law.hpp"
-#include "widelimit/gp/selection.hpp"
-#include "widelimit/gp/target_scale.hpp"
-#include "widelimit/gp/targets.hpp"
+#include "widelimit/gp/fit.hpp"
 #include "widelimit/index.hpp"
 #include "widelimit/matrix.hpp"
 
@@ -82,23 +74,6 @@ struct KernelPrediction {
   ObservationLaw law =
       {};  ///< Of numbers; Student's t where the amplitude was fitted and the noise is not known.
 };
-
-/// Makes the solver of a kernel, "nngp" or "ntk". `kernels_follow`: another kernel comes after it.
-using MakeSolver = std::function<std::unique_ptr<KernelSolver>(
-    const std::string& kernel, GramSources& grams, const SolverTargets& targets, const SolverOptions& options,
-    bool kernels_follow)>;
-
-/// The offsets and factors by which training targets of this kind are standardised.
-[[nodiscard]] TargetScale scale_of(const Matrix<double>& targets, TargetKind kind, bool as_they_are);
-
-/// ArgumentError for a criterion that does not apply to targets of this kind.
-void require_criterion(Criterion criterion, TargetKind kind);
-
-/// ArgumentError for an output whose training targets are all equal (0, for classes and targets as they are), so that
-/// no amplitude fits them, where `remedy` says how to give one; and for numbers, not as they are, whose variances
-/// double cannot hold.
-void require_varying_targets(const Matrix<double>& targets, TargetKind kind, bool as_they_are,
-                             const char* remedy);
 
 /// The predictions of one kernel after the other. The Gram matrices are used
 /// up. Throws the errors of the solvers, Cancelled, and ArgumentError for noise variances and weights that do not fit.

@@ -29,6 +29,7 @@ struct SolverOptions {
   std::vector<double> candidates = regulariser_grid();  ///< Relative.
   std::vector<double> times;                            ///< Of gradient flow, infinite_time first.
   bool needs_amplitudes = true;
+  bool keeps_posteriors = false;  ///< For any new inputs: UnitPosterior::kept().
   int threads = 0;
   double residual = 1e-10;  ///< Relative residual at which conjugate gradients stop.
   std::stop_token stop = {};

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "widelimit/gp/leave_one_out.hpp"
+#include "widelimit/gp/posterior.hpp"
 #include "widelimit/index.hpp"
 #include "widelimit/matrix.hpp"
 
@@ -36,9 +37,8 @@ class UnitPosterior {
   /// Predictions for the training targets of representative_inputs() from all others, with the amplitude 1;
   /// nothing if that would take a solve for each.
   [[nodiscard]] virtual std::optional<LeaveOneOut> leave_one_out() const { return std::nullopt; }
-  /// Of the training targets, [n, outputs]: the mean is the kernel with the training inputs times these. Null unless
-  /// they were solved for by conjugate gradients.
-  [[nodiscard]] virtual const Matrix<double>* weights() const { return nullptr; }
+  /// For any new inputs, if the solver was made with SolverOptions::keeps_posteriors; nothing for ranks.
+  [[nodiscard]] virtual std::optional<Posterior> kept() const { return std::nullopt; }
   /// How it was solved for, if that was by conjugate gradients.
   [[nodiscard]] virtual std::optional<IterativeSolution> solution() const { return std::nullopt; }
 };

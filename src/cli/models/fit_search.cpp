@@ -42,9 +42,9 @@ class NetworkSearch {
         options_{options},
         criterion_{criterion},
         standardised_{
-            gp::scale_of(train.y,
-                         options.class_names.empty() ? gp::TargetKind::numbers : gp::TargetKind::classes,
-                         options.targets_as_they_are)
+            gp::fit_scale(train.y,
+                          options.class_names.empty() ? gp::TargetKind::numbers : gp::TargetKind::classes,
+                          {.targets_as_they_are = options.targets_as_they_are})
                 .standardised(train.y)} {}
 
   Network run(const Origin& origin, const Interrupt& interrupt) {

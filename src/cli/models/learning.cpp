@@ -113,7 +113,7 @@ std::optional<LearnedTask<Scalar>> learned_task(const Network& network, const Gp
   options.kind = task.kind;
   if (inference.regulariser) options.noise = gp::RelativeRegulariser(*inference.regulariser);
   const Matrix<double>& y = *task.train.targets;
-  const gp::TargetScale scale = gp::scale_of(y, task.kind, inference.targets_as_they_are);
+  const gp::TargetScale scale = gp::fit_scale(y, task.kind, {.targets_as_they_are = inference.targets_as_they_are});
   LearnedTask<Scalar> learned{gp::learn_inputs(network, task.train.inputs(), scale.standardised(y), options,
                                                {.threads = inference.threads, .stop = interrupt.token()}),
                               task};

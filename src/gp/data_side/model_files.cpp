@@ -331,7 +331,7 @@ Model Model::load(const std::filesystem::path& path, const GramOptions& options)
     if (std::holds_alternative<IterativeWeights>(state->posteriors.front().posterior))
       std::visit(
           [&]<typename Scalar>(const ModelKernel<Scalar>& kernel) {
-            state->iterative = std::make_shared<IterativeKernels<Scalar>>(kernel, state->row_factors);
+            state->iterative = std::make_shared<IterativeKernels<Scalar>>(kernel);
           },
           state->kernel);
     return Model(std::move(state));

@@ -12,27 +12,33 @@ namespace {
 template <typename Scalar>
 class MemoryGram final : public GramSource {
  public:
-  explicit MemoryGram(GramResult<Scalar> kernels) : kernels_{std::move(kernels)} {}
+  explicit MemoryGram(std::shared_ptr<GramResult<Scalar>> kernels) : kernels_{std::move(kernels)} {}
 
   [[nodiscard]] DoubleMatrix matrix(const std::string& kernel) const override { return of(kernel); }
-  // The caller gets the memory itself; the kernel cannot be asked for again.
+  // The caller gets the memory itself, if nobody else holds it; the kernel cannot be asked for again.
   [[nodiscard]] DoubleMatrix take(const std::string& kernel) override {
-    Matrix<Scalar>& held = kernel == "nngp" ? kernels_.nngp : kernels_.ntk;
+    if (kernels_.use_count() > 1) return matrix(kernel);
+    Matrix<Scalar>& held = of(kernel);
     DoubleMatrix taken(std::move(held));
     held = Matrix<Scalar>();
     return taken;
   }
   [[nodiscard]] std::shared_ptr<const KernelOperator> as_operator(const std::string& kernel) const override {
-    return std::make_shared<const MatrixOperator<Scalar>>(of(kernel));
+    struct Holder {
+      std::shared_ptr<GramResult<Scalar>> kernels;
+      MatrixOperator<Scalar> matrix;
+    };
+    auto holder = std::make_shared<const Holder>(kernels_, MatrixOperator<Scalar>(of(kernel)));
+    return {holder, &holder->matrix};
   }
   [[nodiscard]] CrossGram as_cross(const std::string& kernel) const override { return of(kernel); }
 
  private:
-  [[nodiscard]] const Matrix<Scalar>& of(const std::string& kernel) const {
-    return kernel == "nngp" ? kernels_.nngp : kernels_.ntk;
+  [[nodiscard]] Matrix<Scalar>& of(const std::string& kernel) const {
+    return kernel == "nngp" ? kernels_->nngp : kernels_->ntk;
   }
 
-  GramResult<Scalar> kernels_;
+  std::shared_ptr<GramResult<Scalar>> kernels_;
 };
 
 /// Kernels in a store on the disk, of which operators read one tile after the other.
@@ -62,7 +68,7 @@ class StoreGram final : public GramSource {
 }  // namespace
 
 template <typename Scalar>
-std::unique_ptr<GramSource> gram_in_memory(GramResult<Scalar> kernels) {
+std::unique_ptr<GramSource> gram_in_memory(std::shared_ptr<GramResult<Scalar>> kernels) {
   return std::make_unique<MemoryGram<Scalar>>(std::move(kernels));
 }
 
@@ -71,7 +77,7 @@ std::unique_ptr<GramSource> gram_in_store(const std::filesystem::path& folder, i
   return std::make_unique<StoreGram>(folder, threads, unrecorded);
 }
 
-template std::unique_ptr<GramSource> gram_in_memory(GramResult<float>);
-template std::unique_ptr<GramSource> gram_in_memory(GramResult<double>);
+template std::unique_ptr<GramSource> gram_in_memory(std::shared_ptr<GramResult<float>>);
+template std::unique_ptr<GramSource> gram_in_memory(std::shared_ptr<GramResult<double>>);
 
 }  // namespace widelimit::gp

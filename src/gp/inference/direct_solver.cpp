@@ -47,6 +47,7 @@ class RegressionPosterior final : public UnitPosterior {
       sum += fitted_.output(c, targets_).with_amplitude(amplitudes(c)).log_marginal_likelihood();
     return sum;
   }
+  [[nodiscard]] std::optional<Posterior> kept() const override { return fitted_.with_amplitude(1); }
 
  private:
   Regression fitted_;
@@ -107,6 +108,7 @@ class FlowPosterior final : public UnitPosterior {
     return others().most_likely_scales(place);
   }
   [[nodiscard]] std::optional<LeaveOneOut> leave_one_out() const override { return others(); }
+  [[nodiscard]] std::optional<Posterior> kept() const override { return TrainedNetworks(flow_, time_); }
 
  private:
   /// Computed once.
@@ -236,7 +238,7 @@ class DirectFlow final : public DirectSolver {
     };
     const RelativeRegulariser noise(regulariser);
     std::vector<std::unique_ptr<UnitPosterior>> posteriors;
-    if (options_.times.size() == 1) {
+    if (options_.times.size() == 1 && !options_.keeps_posteriors) {
       // The inverse costs as much as two factorizations, its n columns one by one as much as six: up to a third of the
       // columns are cheaper singly.
       std::optional<LeaveOneOut> others = others_of(outputs);

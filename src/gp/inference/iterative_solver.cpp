@@ -14,8 +14,12 @@ class IterativePosterior final : public UnitPosterior {
  public:
   /// `fitted` with the amplitude 1.
   IterativePosterior(std::string kernel, IterativeRegression fitted, Matrix<double> targets,
-                     const GramSources& grams)
-      : kernel_{std::move(kernel)}, fitted_{std::move(fitted)}, targets_{std::move(targets)}, grams_{grams} {}
+                     const GramSources& grams, double residual)
+      : kernel_{std::move(kernel)},
+        fitted_{std::move(fitted)},
+        targets_{std::move(targets)},
+        grams_{grams},
+        residual_{residual} {}
 
   [[nodiscard]] Matrix<double> mean() const override { return fitted_.mean(grams_.test->as_cross(kernel_)); }
 
@@ -43,7 +47,9 @@ class IterativePosterior final : public UnitPosterior {
     return Vector<double>::Constant(weights.cols(), others.most_likely_scale(where));
   }
 
-  [[nodiscard]] const Matrix<double>* weights() const override { return &fitted_.weights(); }
+  [[nodiscard]] std::optional<Posterior> kept() const override {
+    return IterativeWeights{kernel_, fitted_.weights(), lambda(), residual_};
+  }
 
   [[nodiscard]] std::optional<IterativeSolution> solution() const override {
     return IterativeSolution{fitted_.passes(), fitted_.relative_residual()};
@@ -54,6 +60,7 @@ class IterativePosterior final : public UnitPosterior {
   IterativeRegression fitted_;
   Matrix<double> targets_;
   const GramSources& grams_;
+  double residual_;  ///< At which solutions were asked to stop.
 };
 
 /// Fits by conjugate gradients, for kernels in memory or on the disk.
@@ -99,7 +106,7 @@ class IterativeSolver final : public KernelSolver {
         fitted.push_back(chosen_[static_cast<std::size_t>(output)].regression);
     std::vector<std::unique_ptr<UnitPosterior>> posteriors;
     posteriors.push_back(std::make_unique<IterativePosterior>(kernel_, IterativeRegression::joined(fitted),
-                                                              std::move(targets), grams_));
+                                                              std::move(targets), grams_, options_.residual));
     return posteriors;
   }
 

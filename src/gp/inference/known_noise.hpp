@@ -3,7 +3,6 @@
 #include <vector>
 
 #include "widelimit/gp/leave_one_out.hpp"
-#include "widelimit/gp/observation_law.hpp"
 #include "widelimit/matrix.hpp"
 
 namespace widelimit::gp {
@@ -25,13 +24,5 @@ void require_row_numbers(const RowNumbers& numbers, Index rows, bool classes, co
 /// whatever the weight of the row.
 [[nodiscard]] LeaveOneOut single_observations(LeaveOneOut others, const Vector<double>& factors,
                                               double lambda);
-
-/// How numbers lie around the means of a fit to so many rows, by the options of an inference or a model. Noise that is
-/// known is no multiple of the amplitude that was fitted beside it: its law is taken as normal.
-template <typename Options>
-[[nodiscard]] ObservationLaw law_of_numbers(const Options& options, Index rows) {
-  if (options.amplitude || options.noise_variances.size() > 0) return {};
-  return ObservationLaw::of_fitted_amplitude(rows, !options.targets_as_they_are);
-}
 
 }  // namespace widelimit::gp

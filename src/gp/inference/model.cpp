@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "gp/checks.hpp"
+#include "gp/gram_sources/weighted_gram.hpp"
 #include "gp/inference/model_state.hpp"
 #include "gp/solvers/linear_algebra.hpp"
 #include "kernel/inputs/copied_inputs.hpp"
@@ -75,12 +76,16 @@ CrossKernels cross_kernels(const ModelState& state, const Inputs<Scalar>& x, Ker
   return in_precision(state, x, [&]<typename Own>(const Inputs<Own>& own, const ModelKernel<Own>& kernel) {
     if (iterative_weights(state) != nullptr) {
       const auto& iterative = std::get<std::shared_ptr<IterativeKernels<Own>>>(state.iterative);
-      return CrossKernels{.nngp = {},
-                          .ntk = {},
-                          .source = iterative->with_train(own, with(kernels, run)),
-                          .equations = [iterative, run = with(kernels_of(state), run)](const auto& weights) {
-                            return iterative->equations(weights, run);
-                          }};
+      const Vector<double>& factors = state.row_factors;
+      auto source = iterative->with_train(own, with(kernels, run));
+      if (factors.size() > 0) source = weighted_gram(std::move(source), factors, false);
+      return CrossKernels{
+          .nngp = {},
+          .ntk = {},
+          .source = std::move(source),
+          .equations = [iterative, factors, run = with(kernels_of(state), run)](const auto& weights) {
+            return iterative->equations(weights, factors, run);
+          }};
     }
     const auto result = kernel.gram_with_train(own, with(kernels, run));
     CrossKernels cross{result.nngp.template cast<double>(), result.ntk.template cast<double>()};

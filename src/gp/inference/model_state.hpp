@@ -8,25 +8,14 @@
 #include <variant>
 #include <vector>
 
+#include "gp/gram_sources/iterative_kernels.hpp"
 #include "gp/gram_sources/model_kernel.hpp"
-#include "gp/inference/iterative_kernels.hpp"
 #include "widelimit/gp/calibration.hpp"
-#include "widelimit/gp/gradient_flow.hpp"
 #include "widelimit/gp/model.hpp"
 #include "widelimit/gp/observation_law.hpp"
-#include "widelimit/gp/regression.hpp"
+#include "widelimit/gp/posterior.hpp"
 
 namespace widelimit::gp {
-
-/// Networks trained for a time, and the weights that their mean is made of.
-struct TrainedNetworks {
-  GradientFlow flow;
-  double time;
-  Matrix<double> weights;
-
-  TrainedNetworks(GradientFlow fitted, double training_time)
-      : flow{std::move(fitted)}, time{training_time}, weights{flow.weights(time)} {}
-};
 
 /// Kernels between new inputs and the training inputs.
 struct CrossKernels {
@@ -37,8 +26,6 @@ struct CrossKernels {
   std::shared_ptr<const GramSource> source = {};
   std::function<KernelEquations(const IterativeWeights&)> equations = {};
 };
-
-using Posterior = std::variant<Regression, TrainedNetworks, IterativeWeights>;
 
 /// Outputs that share a regulariser: their posterior has the amplitude 1 and standardised targets.
 struct OutputPosterior {

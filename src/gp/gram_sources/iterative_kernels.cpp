@@ -1,6 +1,5 @@
-#include "gp/inference/iterative_kernels.hpp"
+#include "gp/gram_sources/iterative_kernels.hpp"
 
-#include <limits>
 #include <utility>
 
 #include "gp/gram_sources/weighted_gram.hpp"
@@ -8,36 +7,6 @@
 #include "widelimit/kernel/devices.hpp"
 
 namespace widelimit::gp {
-namespace {
-
-/// Kernels in memory that others hold as well.
-template <typename Scalar>
-class SharedGram final : public GramSource {
- public:
-  using Matrices = typename IterativeKernels<Scalar>::Matrices;
-  explicit SharedGram(Matrices matrices) : matrices_{std::move(matrices)} {}
-
-  [[nodiscard]] DoubleMatrix matrix(const std::string& kernel) const override { return of(kernel); }
-  [[nodiscard]] std::shared_ptr<const KernelOperator> as_operator(const std::string& kernel) const override {
-    struct Holder {
-      Matrices matrices;
-      MatrixOperator<Scalar> matrix;
-    };
-    auto holder = std::make_shared<const Holder>(matrices_, MatrixOperator<Scalar>(of(kernel)));
-    return {holder, &holder->matrix};
-  }
-  [[nodiscard]] CrossGram as_cross(const std::string& kernel) const override { return of(kernel); }
-
- private:
-  [[nodiscard]] const Matrix<Scalar>& of(const std::string& kernel) const {
-    return kernel == "nngp" ? matrices_->nngp : matrices_->ntk;
-  }
-
-  Matrices matrices_;
-};
-
-}  // namespace
-
 template <typename Scalar>
 bool IterativeKernels<Scalar>::multiplies_on_device(const GramOptions& run) const {
   return !device_in_full(run.device).empty() && !kernel_.flips() &&
@@ -68,18 +37,12 @@ const KernelProducts<Scalar>& IterativeKernels<Scalar>::products(const GramOptio
 }
 
 template <typename Scalar>
-std::unique_ptr<GramSource> IterativeKernels<Scalar>::weighted(std::unique_ptr<GramSource> source,
-                                                               bool rows_too) const {
-  return factors_.size() == 0 ? std::move(source) : weighted_gram(std::move(source), factors_, rows_too);
-}
-
-template <typename Scalar>
 std::unique_ptr<GramSource> IterativeKernels<Scalar>::made(const GramOptions& run) {
-  if (kept_) return weighted(std::make_unique<SharedGram<Scalar>>(kept_), true);
+  if (kept_) return gram_in_memory<Scalar>(kept_);
   use_device(run);
-  if (multiplies_on_device(run)) return weighted(gram_on_device(products(run)), true);
-  if (!matrices_) matrices_ = std::make_shared<const GramResult<Scalar>>(kernel_.gram(run));
-  return weighted(std::make_unique<SharedGram<Scalar>>(matrices_), true);
+  if (multiplies_on_device(run)) return gram_on_device(products(run));
+  if (!matrices_) matrices_ = std::make_shared<GramResult<Scalar>>(kernel_.gram(run));
+  return gram_in_memory<Scalar>(matrices_);
 }
 
 template <typename Scalar>
@@ -91,23 +54,20 @@ std::unique_ptr<GramSource> IterativeKernels<Scalar>::train(const GramOptions& r
 template <typename Scalar>
 std::unique_ptr<GramSource> IterativeKernels<Scalar>::with_train(const Inputs<Scalar>& x,
                                                                  const GramOptions& run) {
-  if (!multiplies_on_device(run))
-    return with_train(std::make_shared<const GramResult<Scalar>>(kernel_.gram_with_train(x, run)));
+  if (!multiplies_on_device(run)) return gram_in_memory(kernel_.gram_with_train(x, run));
   const std::scoped_lock lock(making_);
-  return weighted(gram_on_device(products(run), x), false);
+  return gram_on_device(products(run), x);
 }
 
 template <typename Scalar>
-std::unique_ptr<GramSource> IterativeKernels<Scalar>::with_train(Matrices matrices) const {
-  return weighted(std::make_unique<SharedGram<Scalar>>(std::move(matrices)), false);
-}
-
-template <typename Scalar>
-KernelEquations IterativeKernels<Scalar>::equations(const IterativeWeights& weights, const GramOptions& run) {
+KernelEquations IterativeKernels<Scalar>::equations(const IterativeWeights& weights,
+                                                    const Vector<double>& row_factors,
+                                                    const GramOptions& run) {
   const std::scoped_lock lock(making_);
   const ConjugateGradientOptions options{
       .relative_residual = weights.relative_residual, .threads = run.threads, .stop = run.stop};
-  const std::unique_ptr<GramSource> source = made(run);
+  std::unique_ptr<GramSource> source = made(run);
+  if (row_factors.size() > 0) source = weighted_gram(std::move(source), row_factors, true);
   auto prepared = prepared_.find(weights.kernel);
   if (prepared == prepared_.end())
     prepared = prepared_

@@ -9,20 +9,10 @@
 #include "gp/gram_sources/model_kernel.hpp"
 #include "widelimit/gp/gram_source.hpp"
 #include "widelimit/gp/iterative_regression.hpp"
+#include "widelimit/gp/posterior.hpp"
 #include "widelimit/kernel/kernel_products.hpp"
 
 namespace widelimit::gp {
-
-/// Weights that conjugate gradients found, with the amplitude 1. No matrix was factorized: variances are solved for
-/// when they are asked for.
-struct IterativeWeights {
-  std::string kernel;        ///< "nngp": a bayesian posterior; "ntk": networks after training.
-  Matrix<double> weights;    ///< [n, outputs]: the mean is the kernel with the training inputs times these.
-  double lambda;             ///< The variance of the noise.
-  double relative_residual;  ///< At which solutions stop.
-
-  [[nodiscard]] bool is_trained() const { return kernel == "ntk"; }
-};
 
 /// What solves with the kernels of a model's training inputs.
 struct KernelEquations {
@@ -36,11 +26,9 @@ struct KernelEquations {
 template <typename Scalar>
 class IterativeKernels {
  public:
-  using Matrices = std::shared_ptr<const GramResult<Scalar>>;
+  using Matrices = std::shared_ptr<GramResult<Scalar>>;
 
-  /// `row_factors`: see ModelState.
-  IterativeKernels(ModelKernel<Scalar> kernel, Vector<double> row_factors)
-      : kernel_{std::move(kernel)}, factors_{std::move(row_factors)} {}
+  explicit IterativeKernels(ModelKernel<Scalar> kernel) : kernel_{std::move(kernel)} {}
 
   /// Whether the device of these options computes the kernels anew in every product.
   [[nodiscard]] bool multiplies_on_device(const GramOptions& run) const;
@@ -52,20 +40,17 @@ class IterativeKernels {
   [[nodiscard]] std::unique_ptr<GramSource> train(const GramOptions& run);
   /// Of other inputs with them.
   [[nodiscard]] std::unique_ptr<GramSource> with_train(const Inputs<Scalar>& x, const GramOptions& run);
-  /// Those of other inputs with them that are in memory.
-  [[nodiscard]] std::unique_ptr<GramSource> with_train(Matrices matrices) const;
-
-  [[nodiscard]] KernelEquations equations(const IterativeWeights& weights, const GramOptions& run);
+  /// `row_factors`: see ModelState; they are the same in all calls.
+  [[nodiscard]] KernelEquations equations(const IterativeWeights& weights, const Vector<double>& row_factors,
+                                          const GramOptions& run);
 
  private:
   /// What was made for another device goes: what is predicted must not depend on the order of calls.
   void use_device(const GramOptions& run);
   [[nodiscard]] std::unique_ptr<GramSource> made(const GramOptions& run);
   [[nodiscard]] const KernelProducts<Scalar>& products(const GramOptions& run);
-  [[nodiscard]] std::unique_ptr<GramSource> weighted(std::unique_ptr<GramSource> source, bool rows_too) const;
 
   ModelKernel<Scalar> kernel_;
-  Vector<double> factors_;
   std::mutex making_;
   Matrices kept_;  ///< Handed over: they serve on every device.
   std::string device_;

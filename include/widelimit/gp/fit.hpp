@@ -1,0 +1,152 @@
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <stop_token>
+#include <string>
+#include <vector>
+
+#include "widelimit/gp/calibration.hpp"
+#include "widelimit/gp/gradient_flow.hpp"
+#include "widelimit/gp/gram_source.hpp"
+#include "widelimit/gp/kernel_solver.hpp"
+#include "widelimit/gp/noise.hpp"
+#include "widelimit/gp/observation_law.hpp"
+#include "widelimit/gp/selection.hpp"
+#include "widelimit/gp/target_scale.hpp"
+#include "widelimit/gp/targets.hpp"
+#include "widelimit/matrix.hpp"
+
+/// From targets and kernels to posteriors. Every door, the program's `gp` and `fit`, Model, the estimators and the
+/// ranks of one program, comes through here: what is decided about a fit is decided in Fitter.
+namespace widelimit::gp {
+
+/// What is learned from, beside the inputs, of which a fit sees the kernels only.
+struct Problem {
+  TargetKind kind = TargetKind::numbers;
+  Matrix<double> targets;                         ///< [n, outputs], of the training inputs.
+  std::optional<Matrix<double>> validation = {};  ///< [n_validation, outputs]
+  /// Of the training inputs, [n] or empty: known variances of their noise, which take the place of a regulariser, or
+  /// weights. See ModelOptions.
+  Vector<double> noise_variances = {};
+  Vector<double> weights = {};
+
+  [[nodiscard]] bool knows_noise() const { return noise_variances.size() > 0; }
+  /// Whether each output has a regulariser and an amplitude of its own. Classes share one of each.
+  [[nodiscard]] bool apart() const { return kind == TargetKind::numbers && targets.cols() > 1; }
+};
+
+struct FitOptions {
+  std::optional<Noise> noise = {};  ///< Absent: chosen among the candidates, unless it is known of each row.
+  Criterion criterion = Criterion::leave_one_out;
+  std::vector<double> candidates = regulariser_grid();  ///< Relative regularisers.
+  /// Factor on the kernel of standardised targets; absent: fitted, with an AbsoluteNoise 1.
+  std::optional<double> amplitude = {};
+  bool targets_as_they_are = false;
+  int threads = 0;
+  double residual = 1e-10;        ///< Relative residual at which conjugate gradients stop.
+  bool keeps_posteriors = false;  ///< For any new inputs: UnitPosterior::kept().
+  std::stop_token stop = {};
+  /// The progress of conjugate gradients with a kernel: passes and the largest relative residual.
+  std::function<void(const std::string& kernel, int passes, double residual)> progress = {};
+
+  [[nodiscard]] bool chooses(const Problem& problem) const { return !noise && !problem.knows_noise(); }
+  /// Whether the noise is in the units of the targets, which then keep their scale.
+  [[nodiscard]] bool is_in_units_of_targets() const {
+    return noise && std::holds_alternative<AbsoluteNoise>(*noise);
+  }
+};
+
+/// Makes the solver of a kernel, "nngp" or "ntk". `kernels_follow`: another kernel comes after it.
+using MakeSolver = std::function<std::unique_ptr<KernelSolver>(
+    const std::string& kernel, GramSources& grams, const SolverTargets& targets, const SolverOptions& options,
+    bool kernels_follow)>;
+
+/// Outputs that share a regulariser, and so a factorization.
+struct FittedOutputs {
+  std::vector<Index> outputs;
+  double regulariser;  ///< Relative.
+  /// For each time, of standardised targets with the amplitude 1.
+  std::vector<std::unique_ptr<UnitPosterior>> posteriors;
+  Vector<double> amplitudes;  ///< One for each of these outputs.
+};
+
+/// One kernel, fitted. It refers to the Gram matrices of its Fitter.
+struct Fit {
+  std::vector<FittedOutputs> parts;
+  ClassCalibration class_calibration;  ///< Of classes whose amplitude was fitted.
+  ObservationLaw law;                  ///< Of numbers around their means; normal for classes.
+  std::vector<Selection> selections;   ///< In the units of the targets; empty if nothing was chosen.
+};
+
+/// The offsets and factors by which training targets are standardised: none for classes and for targets as they are,
+/// offsets only with noise in the units of the targets.
+[[nodiscard]] TargetScale fit_scale(const Matrix<double>& targets, TargetKind kind,
+                                    const FitOptions& options);
+
+/// ArgumentError for a criterion that does not apply to targets of this kind.
+void require_criterion(Criterion criterion, TargetKind kind);
+
+/// ArgumentError for an output whose training targets are all equal (0, for classes and targets as they are), so that
+/// no amplitude fits them, where `remedy` says how to give one; and for numbers, not as they are, whose variances
+/// double cannot hold.
+void require_varying_targets(const Matrix<double>& targets, TargetKind kind, bool as_they_are,
+                             const char* remedy);
+
+/// ArgumentError, preceded by `where`, for noise variances and weights that do not fit the targets, the kernel or the
+/// noise that is given.
+void require_rows(const Problem& problem, const FitOptions& options, bool nngp_alone, const char* where);
+
+/// Takes a problem and the kernels of its inputs to posteriors, one kernel after the other.
+class Fitter {
+ public:
+  /// Errors  those of require_rows(), which is called by whoever knows what people said. The Gram matrices are used up
+  ///         by the last fit().
+  Fitter(Problem problem, FitOptions options, GramSources grams, MakeSolver make_solver);
+  Fitter(const Fitter&) = delete;
+  Fitter& operator=(const Fitter&) = delete;
+
+  /// The scores of the candidates with a kernel, "nngp" or "ntk", for all outputs or for each, in the units of the
+  /// targets. For fits to other data, as by refit, and for searches.
+  [[nodiscard]] std::vector<Selection> select(const std::string& kernel);
+
+  /// Chooses, unless `chosen` has the choice of an earlier select(), and fits. `times` are those of the gradient flow,
+  /// infinite_time for the NNGP; amplitudes and calibrations are those of infinite time for all. `kernels_follow`:
+  /// another fit() comes after this one. Throws the errors of the solvers, and Cancelled.
+  [[nodiscard]] Fit fit(const std::string& kernel, const std::vector<double>& times,
+                        bool kernels_follow = false, const std::vector<Selection>& chosen = {});
+
+  /// The spectrum and the errors of the matrix of the last fit(). Cost: passes over it, unless a choice made them.
+  [[nodiscard]] const GramAccuracy& accuracy() const { return accuracy_; }
+
+  [[nodiscard]] const Problem& problem() const { return problem_; }
+  [[nodiscard]] const TargetScale& scale() const { return scale_; }
+  /// Roots of the weights of the rows, by which kernels and targets are multiplied so that all noise is alike; empty if
+  /// it is.
+  [[nodiscard]] const Vector<double>& row_factors() const { return factors_; }
+  [[nodiscard]] const GramSources& grams() const { return grams_; }
+
+ private:
+  [[nodiscard]] std::unique_ptr<KernelSolver> solver(const std::string& kernel,
+                                                     const std::vector<double>& times, bool kernels_follow);
+  struct Group;
+  [[nodiscard]] std::vector<Group> groups_of(const std::string& kernel,
+                                             const std::vector<Selection>& selections) const;
+  [[nodiscard]] std::vector<Group> known_noise_groups(const std::string& kernel) const;
+  [[nodiscard]] Vector<double> amplitudes_of(const UnitPosterior& posterior, const Group& group) const;
+  [[nodiscard]] ClassCalibration calibration_of(const UnitPosterior& posterior, double amplitude) const;
+  [[nodiscard]] ObservationLaw law() const;
+
+  Problem problem_;
+  FitOptions options_;
+  GramSources grams_;
+  MakeSolver make_solver_;
+  TargetScale scale_;
+  Vector<double> factors_;
+  SolverTargets standardised_;
+  SolverOptions solver_options_;
+  GramAccuracy accuracy_;
+};
+
+}  // namespace widelimit::gp
