@@ -1,3 +1,6 @@
+# Release builds whose assertions, those of Eigen above all, hold: continuous integration is one.
+option(WIDELIMIT_ASSERTIONS "Keep assertions in every build type" OFF)
+
 # Warnings, sanitizers and what the compiler spends, applied to our own targets only and never exported.
 function(widelimit_compile_options target)
   target_compile_options(${target} PRIVATE -Wall -Wextra -Wpedantic -Wconversion)
@@ -6,6 +9,9 @@ function(widelimit_compile_options target)
   target_compile_options(${target} PRIVATE $<$<CXX_COMPILER_ID:GNU>:--param=ggc-min-heapsize=1000000>)
   if(WIDELIMIT_WARNINGS_AS_ERRORS)
     target_compile_options(${target} PRIVATE -Werror)
+  endif()
+  if(WIDELIMIT_ASSERTIONS)
+    target_compile_options(${target} PRIVATE -UNDEBUG)
   endif()
   if(WIDELIMIT_SANITIZE)
     set(sanitizers address,undefined)

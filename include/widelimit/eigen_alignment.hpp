@@ -14,9 +14,9 @@
 #if WIDELIMIT_FIXED_EIGEN_ALIGNMENT
 
 static_assert(
-    EIGEN_DEFAULT_ALIGN_BYTES == 64 && EIGEN_MAX_STATIC_ALIGN_BYTES == 16 &&
+    EIGEN_DEFAULT_ALIGN_BYTES == 64 && EIGEN_MAX_STATIC_ALIGN_BYTES == 64 &&
         EIGEN_MALLOC_ALREADY_ALIGNED == 0,
-    "widelimit was built with EIGEN_MAX_ALIGN_BYTES=64 and EIGEN_MAX_STATIC_ALIGN_BYTES=16, so that "
+    "widelimit was built with EIGEN_MAX_ALIGN_BYTES=64 and EIGEN_MAX_STATIC_ALIGN_BYTES=64, so that "
     "Eigen allocates alike whatever the compiler's flags. Compile every file of the program that "
     "includes Eigen with both definitions, as linking the CMake target widelimit::widelimit does, "
     "and with no other that changes Eigen's alignment. See docs/matrices.md.");
