@@ -243,6 +243,11 @@ class Model {
   [[nodiscard]] double time() const;    ///< Of training.
   [[nodiscard]] Vector<double> amplitude() const;       ///< [outputs], of standardised targets.
   [[nodiscard]] Vector<double> noise_variance() const;  ///< [outputs], in squared units of the targets.
+  /// [outputs], relative to the mean diagonal of the kernel: chosen, given, or what a known noise comes to. NaN for
+  /// models that were saved by version 0.2.0.
+  [[nodiscard]] Vector<double> regulariser() const;
+  /// How numbers lie around the means; normal for classes.
+  [[nodiscard]] const ObservationLaw& law() const;
   [[nodiscard]] const TargetScale& target_scale() const;
   /// How scores of classes become their probabilities: fitted to training data left out, like the amplitude; without
   /// shifts for numbers and with a given amplitude.

@@ -91,6 +91,7 @@ void write_posteriors(ArrayFolderWriter& folder, Json& document, const ModelStat
                    {"amplitudes", numbers_of(part.amplitudes)},
                    {"probability_scale", part.class_calibration.scale},
                    {"probability_shifts", numbers_of(part.class_calibration.shifts)}};
+    if (std::isfinite(part.regulariser)) described["regulariser"] = part.regulariser;
     std::visit([&](const auto& posterior) { write_posterior(folder, described, posterior, p); },
                part.posterior);
     document["posteriors"].push_back(std::move(described));
@@ -159,7 +160,9 @@ std::vector<OutputPosterior> read_posteriors(const ArrayFolderReader& folder, in
         {described.at("outputs").get<std::vector<Index>>(),
          read_posterior(folder, described, p, threads),
          vector_of(described.at("amplitudes")),
-         {described.at("probability_scale"), vector_of(described.at("probability_shifts"))}});
+         {described.at("probability_scale"), vector_of(described.at("probability_shifts"))},
+         described.contains("regulariser") ? described.at("regulariser").get<double>()
+                                           : std::numeric_limits<double>::quiet_NaN()});
   }
   return posteriors;
 }

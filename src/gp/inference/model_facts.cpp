@@ -96,6 +96,15 @@ const ClassCalibration& Model::class_calibration() const {
   return state_->posteriors.front().class_calibration;
 }
 
+Vector<double> Model::regulariser() const {
+  Vector<double> regularisers(outputs());
+  for (const OutputPosterior& part : state_->posteriors)
+    for (const Index output : part.outputs) regularisers(output) = part.regulariser;
+  return regularisers;
+}
+
+const ObservationLaw& Model::law() const { return state_->law; }
+
 Vector<double> Model::noise_variance() const { return by_output(*state_, unit_noise); }
 
 const TargetScale& Model::target_scale() const { return state_->scale; }

@@ -204,7 +204,7 @@ class ModelFitting {
     std::vector<OutputPosterior> posteriors;
     for (FittedOutputs& part : fitted.parts)
       posteriors.push_back({std::move(part.outputs), *part.posteriors.front()->kept(),
-                            std::move(part.amplitudes), fitted.class_calibration});
+                            std::move(part.amplitudes), fitted.class_calibration, part.regulariser});
     ModelState state{grams_.take_kernel(), std::move(posteriors),       fits.problem().targets,
                      fits.scale(),         options_.class_names,        options_.preprocessing,
                      options_.preparation, std::move(fitted.selections)};

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <functional>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <string>
@@ -33,6 +34,8 @@ struct OutputPosterior {
   Posterior posterior;
   Vector<double> amplitudes;                ///< One for each of these outputs.
   ClassCalibration class_calibration = {};  ///< From scores of classes to probabilities.
+  /// Relative; NaN in models that were saved before it was kept.
+  double regulariser = std::numeric_limits<double>::quiet_NaN();
 };
 
 using AnyModelKernel = std::variant<ModelKernel<float>, ModelKernel<double>>;
