@@ -328,6 +328,10 @@ void bind_model(nb::module_& module) {
       .def_prop_ro("time", &Model::time)
       .def_prop_ro("amplitude", [](const Model& self) { return array_of(self.amplitude()); })
       .def_prop_ro("noise_variance", [](const Model& self) { return array_of(self.noise_variance()); })
+      .def_prop_ro("regulariser", [](const Model& self) { return array_of(self.regulariser()); })
+      .def_prop_ro(
+          "law",
+          [](const Model& self) { return nb::make_tuple(self.law().degrees_of_freedom, self.law().scale); })
       .def_prop_ro("target_offsets",
                    [](const Model& self) { return array_of(self.target_scale().offsets()); })
       .def_prop_ro("target_factors",

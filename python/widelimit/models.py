@@ -610,6 +610,17 @@ class Model:
         return self._model.noise_variance
 
     @property
+    def regulariser(self) -> Numbers:
+        """The regulariser of each output, [outputs], relative to the mean diagonal of the kernel: the one that was chosen or given, or
+        what a known noise comes to. NaN for models that were saved by version 0.2.0."""
+        return self._model.regulariser
+
+    @property
+    def law(self) -> ObservationLaw:
+        """The ObservationLaw of numbers around their means; normal for classes."""
+        return ObservationLaw(*self._model.law)
+
+    @property
     def target_scale(self) -> tuple[Numbers, Numbers]:
         """Offset and factor of each output, both [outputs]: targets are offset + factor * standardised targets."""
         return self._model.target_offsets, self._model.target_factors

@@ -181,5 +181,5 @@ TEST_CASE("inference: rows that do not fit") {
   fails(options, "expected noise variances or weights, got both");
   options.weights = {};
   options.regulariser = 0.1;
-  fails(options, "expected noise variances or a regulariser, got both");
+  fails(options, "expected noise variances, or a regulariser or a noise; got both");
 }

@@ -150,19 +150,25 @@ const Matrix<double>& weights_of(const Posterior& posterior) {
   return std::get<Regression>(posterior).weights();
 }
 
+/// Models of version 0.2.0 have none.
+double read_regulariser(const JsonValue& described) {
+  if (!described.contains("regulariser")) return std::numeric_limits<double>::quiet_NaN();
+  const double regulariser = described.at("regulariser");
+  if (!(regulariser > 0)) described.at("regulariser").fail("expected a positive number");
+  return regulariser;
+}
+
 std::vector<OutputPosterior> read_posteriors(const ArrayFolderReader& folder, int threads) {
   const JsonValue parts = folder.document().at("posteriors");
   if (!parts.raw().is_array() || parts.raw().empty()) parts.fail("expected one posterior or more");
   std::vector<OutputPosterior> posteriors;
   for (std::size_t p = 0; p < parts.raw().size(); ++p) {
     const JsonValue described = parts.at(p);
-    posteriors.push_back(
-        {described.at("outputs").get<std::vector<Index>>(),
-         read_posterior(folder, described, p, threads),
-         vector_of(described.at("amplitudes")),
-         {described.at("probability_scale"), vector_of(described.at("probability_shifts"))},
-         described.contains("regulariser") ? described.at("regulariser").get<double>()
-                                           : std::numeric_limits<double>::quiet_NaN()});
+    posteriors.push_back({described.at("outputs").get<std::vector<Index>>(),
+                          read_posterior(folder, described, p, threads),
+                          vector_of(described.at("amplitudes")),
+                          {described.at("probability_scale"), vector_of(described.at("probability_shifts"))},
+                          read_regulariser(described)});
   }
   return posteriors;
 }

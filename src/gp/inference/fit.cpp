@@ -41,7 +41,7 @@ Fitter::Fitter(Problem problem, FitOptions options, GramSources grams, MakeSolve
       options_{std::move(options)},
       make_solver_{std::move(make_solver)},
       scale_{fit_scale(problem_.targets, problem_.kind, options_)},
-      factors_{row_factors({problem_.noise_variances, problem_.weights})},
+      factors_{gp::row_factors({problem_.noise_variances, problem_.weights})},
       standardised_{multiplied(factors_, scale_.standardised(problem_.targets)),
                     grams.validation ? scale_.standardised(*problem_.validation) : Matrix<double>(),
                     problem_.apart()},

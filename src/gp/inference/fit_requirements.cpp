@@ -52,9 +52,9 @@ void require_rows(const Problem& problem, const FitOptions& options, bool nngp_a
   const bool known = problem.knows_noise();
   if (!known && problem.weights.size() == 0) return;
   if (!nngp_alone)
-    throw ArgumentError(
-        fmt::format("{}: {} are for the NNGP (bayesian models): networks after training have none", where,
-                    known ? "noise variances" : "weights"));
+    throw ArgumentError(fmt::format(
+        "{}: {} are for the NNGP (bayesian models without refit): networks after training have none", where,
+        known ? "noise variances" : "weights"));
   if (known && options.noise)
     throw ArgumentError(
         fmt::format("{}: expected noise variances, or a regulariser or a noise; got both", where));
