@@ -90,8 +90,8 @@ class _WideNetwork(BaseEstimator):
                           **self._regularisers(), **options)
         self.model_, self.network_ = model, model.network
         self.learned_, self.feature_map_ = model.learned, model.feature_map
-        chosen = [selection.best for selection in model.selections]
-        self.regularizer_ = (chosen[0] if len(set(chosen)) == 1 else np.array(chosen)) if chosen else self.regularizer
+        found = model.regulariser
+        self.regularizer_ = found[0] if (found == found[0]).all() else found
         if model.kind == "bayesian":
             self.log_marginal_likelihood_ = model.log_marginal_likelihood
         return self
@@ -205,17 +205,15 @@ class WideNetworkRegressor(RegressorMixin, _WideNetwork):
         if self.model_ is None:
             mean = self._all(np.empty((len(X), 0)), self._equal)
             return (mean, 0 * mean) if return_std else (mean, np.zeros((len(X), *mean.shape))) if return_cov else mean
-        mean = self._all(self.model_.mean(X, threads=self.threads), self._equal)
         if return_std:
             found = self.model_.predict(X, threads=self.threads)
             deviations = np.sqrt(found.standard_deviation**2 + found.noise_variance)
-            return mean, self._all(deviations * _widening(found.law))
+            return self._all(found.mean, self._equal), self._all(deviations * _widening(found.law))
         if return_cov:
-            law = self.model_.predict(X[:1], threads=self.threads).law
-            noise = np.eye(len(X))[..., None] * self.model_.noise_variance
-            covariance = self.model_.predict_jointly(X, threads=self.threads).covariance + noise
-            return mean, self._all(covariance * _widening(law)**2)
-        return mean
+            found = self.model_.predict_jointly(X, threads=self.threads)
+            covariance = found.covariance + np.eye(len(X))[..., None] * self.model_.noise_variance
+            return self._all(found.mean, self._equal), self._all(covariance * _widening(self.model_.law)**2)
+        return self._all(self.model_.mean(X, threads=self.threads), self._equal)
 
     def _all(self, found, equal=0.0):
         """Numbers of the outputs of the model, beside those of outputs whose targets were all equal."""

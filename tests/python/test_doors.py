@@ -39,8 +39,6 @@ LACKING = {
 # What a door says otherwise: {(door, why): names of problems}. Each fails as soon as it does not.
 DIFFERENCES = {
     ("fit", "fit has one time"): ["numbers at several times"],
-    ("gp", "rows are multiplied by the roots of their weights in double, and in float by Model"): [
-        "weighted numbers in float", "known noise in float"],
 }
 CG = {"solver": "cg", "residual": 1e-13}
 

@@ -185,3 +185,5 @@ def test_known_noise_is_normal(random):
         expected = widelimit.Model.fit(default_network(), x, y, noise_variance=np.full(5, 1.0)).predict(x)
         np.testing.assert_allclose(found.predict(x, return_std=True)[1], np.sqrt(expected.standard_deviation**2 + 1)[:, 0], rtol=1e-12)
         np.testing.assert_allclose(np.diag(found.predict(x, return_cov=True)[1]), expected.standard_deviation[:, 0]**2 + 1, rtol=1e-8)
+        # What the noise is of the kernel.
+        assert found.regularizer_ == pytest.approx(1 / (found.model_.amplitude[0] * y.var() * np.diag(widelimit.gram(default_network(), x).nngp).mean()), rel=1e-9)
