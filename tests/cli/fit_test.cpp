@@ -166,6 +166,18 @@ TEST_CASE("fit --json: the amplitude, regularisers and scores, and nothing else"
   }
 }
 
+TEST_CASE("fit --candidates: the regulariser is one of them, as with gp") {
+  const TemporaryFolder folder;
+  write_training_data(folder, false);
+  for (const char* kernel : {"nngp", "ntk"}) {
+    const auto fitted = run_program(fit_of(folder, fmt::format("--json --candidates 5,40 --kernel {}", kernel)));
+    REQUIRE(fitted.code == 0);
+    const double chosen = nlohmann::json::parse(fitted.output)["regularisers"][0];
+    CHECK((chosen == 5 || chosen == 40));
+    CHECK(gp::Model::load(folder / "model").regulariser()(0) == chosen);
+  }
+}
+
 TEST_CASE("fit --flip: mirror images are predicted alike; the search's table knows of it") {
   const TemporaryFolder folder;
   xt::xarray<double> images = xt::xarray<double>::from_shape({12, 4, 4, 1});
@@ -265,8 +277,10 @@ TEST_CASE("fit: errors come before the work") {
   fails(fit_of(folder, "--criterion accuracy"), 1,
         "--criterion accuracy takes validation data, there are none");
   fails(fit_of(folder, "--refit"), 1, "--refit takes validation data, there are none");
-  fails(fit_of(folder, "--kernel ntk --criterion evidence"), 1, "trained networks have no evidence");
+  fails(fit_of(folder, "--kernel ntk --criterion evidence"), 2, "trained networks have no evidence");
   fails(fit_of(folder, "--regulariser 1 --criterion loo"), 2, "there is nothing to choose");
+  fails(fit_of(folder, "--regulariser 1 --candidates 1,2"), 2, "--candidates: there is nothing to choose");
+  fails(fit_of(folder, "--candidates 1,0"), 2, "--candidates");
   fails(fit_of(folder, "--trials 4"), 2, "--trials: for --search only");
   const std::string search = "--search ";
   fails(fit_of(folder, search + "layers[0].weight_variance"), 1, "there is no PATH=");

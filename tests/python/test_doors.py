@@ -29,7 +29,6 @@ NOT_OFFERED = {
     ("estimator", "images"): "scikit-learn has vectors",
 }
 LACKING = {
-    ("fit", "grid"): "fit has no --candidates",
     ("fit", ("source", "store")): "fit has no --store",
     ("fit", ("solver", "distributed")): "only gp shares its matrix among ranks",
     ("fit", ("network", "auto")): "auto is in Python alone",

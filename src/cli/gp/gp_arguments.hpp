@@ -7,6 +7,7 @@
 
 #include "cli/grams/store_options.hpp"
 #include "cli/models/learning.hpp"
+#include "cli/options/inference_options.hpp"
 #include "cli/options/kernel_options.hpp"
 #include "cli/output/output_folder.hpp"
 #include "cli/tasks/data_arguments.hpp"
@@ -21,8 +22,8 @@ class App;
 namespace widelimit::cli {
 
 struct InferenceArguments {
-  gp::InferenceOptions options;  ///< Kernels, threads and criterion are given apart.
-  std::optional<gp::Criterion> criterion;
+  gp::InferenceOptions options;  ///< Kernels, threads and what `choice` has are given apart.
+  RegulariserChoice choice;
   bool flip = false;
   std::filesystem::path gram;
   std::optional<gp::Solver> solver;
@@ -31,8 +32,8 @@ struct InferenceArguments {
   /// Whether the regulariser is chosen on validation data.
   [[nodiscard]] bool takes_validation() const {
     const bool factorizes = !solver || *solver != gp::Solver::conjugate_gradients;
-    return !noise_is_known && options.chooses() &&
-           (criterion ? gp::needs_validation(*criterion) : !factorizes);
+    return !noise_is_known && !choice.regulariser &&
+           (choice.criterion ? gp::needs_validation(*choice.criterion) : !factorizes);
   }
 };
 

@@ -47,7 +47,7 @@ std::string amplitude_text(const gp::InferenceOptions& options) {
 
 template <typename Scalar>
 void require_amplitude(const GpTask<Scalar>& task, const GpArguments& arguments) {
-  if (!arguments.inference.options.amplitude)
+  if (!arguments.inference.choice.amplitude)
     gp::require_varying_targets(*task.train.targets, task.kind,
                                 arguments.inference.options.targets_as_they_are, "give --amplitude");
 }
@@ -73,6 +73,10 @@ GpOptions options_of(const GpArguments& arguments, const GpTask<Scalar>& task) {
                     .flip = arguments.inference.flip,
                     .gram_folder = arguments.inference.gram,
                     .store = arguments.store};
+  const RegulariserChoice& choice = arguments.inference.choice;
+  options.inference.regulariser = choice.regulariser;
+  options.inference.candidates = choice.candidates;
+  options.inference.amplitude = choice.amplitude;
   options.inference.kernels = arguments.kernel.kernels;
   options.inference.threads = arguments.kernel.threads;
   options.inference.noise_variances = task.noise_variances;
@@ -85,9 +89,9 @@ GpOptions options_of(const GpArguments& arguments, const GpTask<Scalar>& task) {
 /// What regularisers are chosen by: what the user says, or leave-one-out densities, which predicted best where it was
 /// measured (docs/inference.md); conjugate gradients have validation errors only.
 gp::Criterion criterion_of(const InferenceArguments& inference, gp::Solver solver) {
-  return inference.criterion.value_or(solver == gp::Solver::conjugate_gradients
-                                          ? gp::Criterion::mean_squared_error
-                                          : gp::Criterion::leave_one_out);
+  return inference.choice.criterion.value_or(solver == gp::Solver::conjugate_gradients
+                                                 ? gp::Criterion::mean_squared_error
+                                                 : gp::Criterion::leave_one_out);
 }
 
 /// A task, ready for kernels.
@@ -97,8 +101,9 @@ GpTask<Scalar> prepared_task(const GpArguments& arguments) {
       load_prepared_task<Scalar>(arguments.data, arguments.inference.flip, [&](const auto& unprepared) {
         require_validation_for(unprepared, arguments);
         require_amplitude(unprepared, arguments);
-        if (arguments.inference.criterion && !arguments.inference.options.regulariser)
-          gp::require_criterion(*arguments.inference.criterion, unprepared.kind);
+        if (const RegulariserChoice& choice = arguments.inference.choice;
+            choice.criterion && !choice.regulariser)
+          gp::require_criterion(*choice.criterion, unprepared.kind);
         if (arguments.inference.flip) require_images_for_flips(unprepared);
       });
   task.description += ", " + to_string(arguments.kernel.precision);
@@ -254,7 +259,7 @@ class NetworkPredictor {
     if (std::string reason = context_.dealer->solver()->against_size(static_cast<Index>(task_.train.size()));
         !reason.empty())
       return reason;
-    const auto by = arguments_.inference.criterion;
+    const auto by = arguments_.inference.choice.criterion;
     if (by && *by == gp::Criterion::negative_log_predictive_density)
       return fmt::format(
           "it chooses regularisers by accuracy, mean squared error, leave-one-out or evidence, not by {}",
@@ -289,7 +294,7 @@ class NetworkPredictor {
           fmt::format("{}; cg knows networks after training only, no --time: leave it out, or give --solver "
                       "cholesky all the same",
                       choice.text));
-    const auto by = arguments_.inference.criterion;
+    const auto by = arguments_.inference.choice.criterion;
     if (!options_.inference.regulariser && by && *by != gp::Criterion::accuracy &&
         *by != gp::Criterion::mean_squared_error)
       throw ArgumentError(

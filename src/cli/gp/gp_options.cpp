@@ -14,17 +14,7 @@ namespace widelimit::cli {
 namespace {
 
 void add_inference_options(CLI::App& command, InferenceArguments& inference) {
-  add_value(command, "--regulariser", inference.options.regulariser,
-            "Noise variance relative to the mean diagonal of the kernel; chosen by --criterion if left out",
-            positive_number(), "R");
-  add_criterion_option(command, inference.criterion, "loo; with --solver cg, mse");
-  add_value(command, "--candidates", inference.options.candidates,
-            "Regularisers to choose from [19 from 1e-7 to 100, two a decade]", positive_number(), "R1,R2,...")
-      ->delimiter(',');
-  add_value(command, "--amplitude", inference.options.amplitude,
-            "Factor on the kernels of standardised targets, 1 for networks as they are; it scales variances, "
-            "not means [fitted to the training targets: by evidence for nngp, leave-one-out for ntk]",
-            positive_number(), "A");
+  add_regulariser_options(command, inference.choice);
   add_value(command, "--time", inference.options.times,
             "Predictions of gradient flow at these times too, learning rate 1, loss half the sum of squares",
             number_not_negative(), "T1,T2,...")
@@ -51,28 +41,12 @@ void add_output_options(CLI::App& command, OutputArguments& output) {
   command.add_flag("--no-report", output.no_report, "Write no report.html");
 }
 
-/// Noise that is known leaves nothing to choose, and both kinds of columns are for the NNGP.
+/// Both kinds of columns are for the NNGP.
 void check_rows(const CLI::App& command, const GpArguments& arguments) {
   check_row_usage(command, arguments.data);
   for (const char* option : {"--noise-variance", "--weight"})
     if (command.count(option) > 0 && arguments.kernel.kernels != Kernels::nngp)
       throw CLI::ValidationError(option, "is for Bayesian regression: --kernel nngp");
-  if (command.count("--noise-variance") == 0) return;
-  for (const char* option : {"--regulariser", "--criterion", "--candidates"})
-    if (command.count(option) > 0)
-      throw CLI::ValidationError("--noise-variance", fmt::format("the noise is known: leave out {}", option));
-}
-
-void check_criterion(const CLI::App& command, const GpArguments& arguments) {
-  const auto& criterion = arguments.inference.criterion;
-  if (arguments.inference.options.regulariser && command.count("--candidates") > 0)
-    throw CLI::ValidationError("--candidates", "there is nothing to choose with --regulariser");
-  if (!criterion) return;
-  if (arguments.inference.options.regulariser)
-    throw CLI::ValidationError("--criterion", "there is nothing to choose with --regulariser");
-  if (*criterion == gp::Criterion::evidence && arguments.kernel.kernels != Kernels::nngp)
-    throw CLI::ValidationError("--criterion",
-                               "trained networks have no evidence: --kernel nngp, or another criterion");
 }
 
 }  // namespace
@@ -108,7 +82,8 @@ void check_gp_usage(const CLI::App& command, const GpArguments& arguments) {
     throw CLI::ValidationError("--validation",
                                "without validation data give --criterion loo or evidence, or --regulariser");
   check_rows(command, arguments);
-  check_criterion(command, arguments);
+  check_regulariser_usage(command, arguments.inference.choice, false,
+                          arguments.kernel.kernels != Kernels::nngp);
   if (!arguments.store.folder.empty() && !arguments.inference.gram.empty())
     throw CLI::ValidationError("--store", "and --gram both keep the Gram matrices: give one of them");
   if (!arguments.store.folder.empty() && arguments.inference.flip)

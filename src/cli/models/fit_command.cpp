@@ -44,9 +44,7 @@ struct FitArguments {
   DataArguments data;
   KernelOptions kernel{.kernels = Kernels::nngp};
   std::optional<double> time;
-  std::optional<double> regulariser;
-  std::optional<double> amplitude;
-  std::optional<gp::Criterion> criterion;
+  RegulariserChoice choice;
   FitSolver solver;
   bool flip = false;
   bool refit = false;
@@ -59,11 +57,12 @@ struct FitArguments {
 
   /// Whether a regulariser is chosen, also that of a network that is searched for.
   [[nodiscard]] bool chooses() const {
-    return (!regulariser && !data.encoding.noise_variance) || !search.specs.empty();
+    return (!choice.regulariser && !data.encoding.noise_variance) || !search.specs.empty();
   }
-  [[nodiscard]] bool chooses_by_validation() const {
-    return chooses() && gp::needs_validation(criterion.value_or(solver.usual_criterion()));
+  [[nodiscard]] gp::Criterion criterion() const {
+    return choice.criterion.value_or(solver.usual_criterion());
   }
+  [[nodiscard]] bool chooses_by_validation() const { return chooses() && gp::needs_validation(criterion()); }
   /// Whether anything but the scores of the last table reads validation data.
   [[nodiscard]] bool reads_validation() const { return refit || chooses_by_validation(); }
 };
@@ -72,23 +71,20 @@ void check_fit_usage(const CLI::App& command, const FitArguments& arguments) {
   check_data_usage(command, arguments.data);
   check_learning_usage(command, arguments.learning);
   check_row_usage(command, arguments.data);
-  if (arguments.data.encoding.noise_variance &&
-      (arguments.regulariser || arguments.criterion || arguments.refit))
-    throw CLI::ValidationError("--noise-variance",
-                               "the noise is known: leave out --regulariser, --criterion and --refit");
+  if (arguments.data.encoding.noise_variance && arguments.refit)
+    throw CLI::ValidationError("--noise-variance", "the noise is known: leave out --refit");
   if (arguments.kernel.kernels == Kernels::both)
     throw CLI::ValidationError("--kernel", "a model has one: nngp or ntk");
   if (arguments.time && arguments.kernel.kernels == Kernels::nngp)
     throw CLI::ValidationError("--time", "gradient flow needs the NTK: --kernel ntk");
   const bool searches = !arguments.search.specs.empty();
-  if (arguments.regulariser && arguments.criterion && !searches)
-    throw CLI::ValidationError("--criterion", "there is nothing to choose with --regulariser");
+  check_regulariser_usage(command, arguments.choice, searches, arguments.kernel.kernels != Kernels::nngp);
   check_fit_solver_usage(command, arguments.solver,
                          {.chooses = arguments.chooses(),
-                          .criterion = arguments.criterion,
+                          .criterion = arguments.choice.criterion,
                           .has_time = arguments.time.has_value(),
                           .knows_noise = arguments.data.encoding.noise_variance.has_value(),
-                          .has_amplitude = arguments.amplitude.has_value()});
+                          .has_amplitude = arguments.choice.amplitude.has_value()});
   for (const char* option : {"--trials", "--table", "--plot"})
     if (!searches && command.count(option) > 0) throw CLI::ValidationError(option, "for --search only");
 }
@@ -96,9 +92,9 @@ void check_fit_usage(const CLI::App& command, const FitArguments& arguments) {
 template <typename Scalar>
 void require_validation(const GpTask<Scalar>& task, const FitArguments& arguments) {
   if (task.validation) return;
-  if (arguments.criterion && gp::needs_validation(*arguments.criterion))
+  if (arguments.choice.criterion && gp::needs_validation(*arguments.choice.criterion))
     throw DataError(fmt::format("--criterion {} takes validation data, there are none",
-                                criterion_name(*arguments.criterion)));
+                                criterion_name(*arguments.choice.criterion)));
   if (arguments.chooses_by_validation())
     throw DataError(
         "--solver cg chooses the regulariser on validation data, there are none: give --validation N or "
@@ -110,7 +106,8 @@ void require_validation(const GpTask<Scalar>& task, const FitArguments& argument
 /// What means nothing for this kind of targets is refused before anything is computed.
 template <typename Scalar>
 void require_meaning(const GpTask<Scalar>& task, const FitArguments& arguments) {
-  if (arguments.criterion && arguments.chooses()) gp::require_criterion(*arguments.criterion, task.kind);
+  if (arguments.choice.criterion && arguments.chooses())
+    gp::require_criterion(*arguments.choice.criterion, task.kind);
   if (arguments.reliability.empty()) return;
   const bool seen = (task.test.size() > 0 && task.test.targets) || (task.validation && !arguments.refit);
   if (task.kind == TargetKind::classes && seen) return;
@@ -139,11 +136,12 @@ gp::ModelOptions options_of(const FitArguments& arguments, const GpTask<Scalar>&
   options.kind = arguments.kernel.kernels == Kernels::nngp ? gp::ModelKind::bayesian : gp::ModelKind::trained;
   options.time = arguments.time.value_or(gp::infinite_time);
   options.flip = arguments.flip;
-  if (arguments.regulariser) options.noise = gp::RelativeRegulariser(*arguments.regulariser);
-  options.criterion = arguments.criterion.value_or(arguments.solver.usual_criterion());
+  if (arguments.choice.regulariser) options.noise = gp::RelativeRegulariser(*arguments.choice.regulariser);
+  options.criterion = arguments.criterion();
+  options.grid = arguments.choice.candidates;
   options.solver = arguments.solver.solver();
   options.residual = arguments.solver.residual;
-  options.amplitude = arguments.amplitude;
+  options.amplitude = arguments.choice.amplitude;
   options.learning = learning_options(arguments.learning, task.channel_groups);
   options.noise_variances = task.noise_variances;
   options.weights = task.weights;
@@ -157,10 +155,6 @@ gp::ModelOptions options_of(const FitArguments& arguments, const GpTask<Scalar>&
   options.gram.device = arguments.kernel.device;
   options.gram.exact_attention = arguments.kernel.exact_attention;
   return options;
-}
-
-gp::Criterion criterion_of(const FitArguments& arguments) {
-  return arguments.criterion.value_or(arguments.solver.usual_criterion());
 }
 
 template <typename Scalar>
@@ -177,10 +171,12 @@ Origin origin_of(const Network& network, const gp::LabelledInputs<Scalar>& train
                                        {"train", described(train)},
                                        {"precision", to_string(arguments.kernel.precision)},
                                        {"kernel", arguments.kernel.kernels == Kernels::nngp ? "nngp" : "ntk"},
-                                       {"criterion", criterion_name(criterion_of(arguments))},
+                                       {"criterion", criterion_name(arguments.criterion())},
                                        {"search", arguments.search.specs}};
   if (validation) configuration["validation"] = described(*validation);
-  if (arguments.regulariser) configuration["regulariser"] = *arguments.regulariser;
+  if (arguments.choice.regulariser) configuration["regulariser"] = *arguments.choice.regulariser;
+  if (arguments.choice.candidates != gp::regulariser_grid())
+    configuration["candidates"] = arguments.choice.candidates;
   if (arguments.flip) configuration["flip"] = true;
   if (arguments.solver.iterates()) configuration["solver"] = "cg";
   return {.command = "fit --search", .configuration = std::move(configuration)};
@@ -201,9 +197,9 @@ gp::Model fitted_model(const Network& given, const GpTask<Scalar>& task, const F
     of_trials.noise.reset();
     // Numbers that are searched for are the network's before anything is learned from the inputs.
     of_trials.learning = {};
-    if (arguments.regulariser) of_trials.grid = {*arguments.regulariser};
+    if (arguments.choice.regulariser) of_trials.grid = {*arguments.choice.regulariser};
     network = searched_network(SearchSpace(given, arguments.search.specs), arguments.search, train,
-                               validation, of_trials, criterion_of(arguments),
+                               validation, of_trials, arguments.criterion(),
                                origin_of(given, train, validation, arguments), interrupt);
   }
   std::optional<ProgressBar> bar;
@@ -297,7 +293,7 @@ std::string choice_text(const gp::Model& model, const FitArguments& arguments) {
     const gp::Selection& selection = selections[c];
     const std::string of = selections.size() == 1 ? "" : fmt::format("output {}: ", c);
     text += fmt::format("{}regulariser {:.6g}, chosen by {} among {}{}\n", of, selection.best.value(),
-                        criterion_name(criterion_of(arguments)), selection.scores.size(),
+                        criterion_name(arguments.criterion()), selection.scores.size(),
                         arguments.refit ? "; fitted again with the validation data" : "");
     text += edge_text(of + kernel, selection.best.value(), selection.scores, "give --regulariser");
   }
@@ -326,7 +322,7 @@ void require_room(const Network& network, const GpTask<Scalar>& task, const FitA
   GramOptions options = gram_options(arguments.kernel);
   if (options.kernels != Kernels::nngp) options.kernels = Kernels::both;
   const auto validation = task.validation ? static_cast<Index>(task.validation->size()) : 0;
-  const gp::Criterion by = criterion_of(arguments);
+  const gp::Criterion by = arguments.criterion();
   const Plan plan = naming_errors(arguments.network,
                                   [&] { return explain<Scalar>(network, task.train.inputs(), options, 0); });
   gp::Workload work{
@@ -338,9 +334,10 @@ void require_room(const Network& network, const GpTask<Scalar>& task, const FitA
                 .validation = validation,
                 .test = static_cast<Index>(task.test.size()),
                 .outputs = task.train.targets->cols(),
-                .chooses = !arguments.regulariser || !arguments.search.specs.empty(),
+                .chooses = !arguments.choice.regulariser || !arguments.search.specs.empty(),
                 .by_densities = by == gp::Criterion::leave_one_out ||
                                 by == gp::Criterion::negative_log_predictive_density,
+                .candidates = static_cast<Index>(arguments.choice.candidates.size()),
                 .flip = arguments.flip},
       .plan = plan};
   // Matrices that are kept are computed as such.
@@ -399,12 +396,8 @@ void add_fit_options(CLI::App& command, FitArguments& arguments) {
   add_value(command, "--time", arguments.time,
             "Of training, learning rate 1, loss half the sum of squares [infinite]", number_not_negative(),
             "T");
-  add_value(command, "--regulariser", arguments.regulariser,
-            "Noise variance relative to the mean diagonal of the kernel [chosen]", positive_number(), "R");
-  add_criterion_option(command, arguments.criterion, "loo; with --solver cg, mse");
+  add_regulariser_options(command, arguments.choice);
   add_fit_solver_options(command, arguments.solver);
-  add_value(command, "--amplitude", arguments.amplitude,
-            "Factor on the kernels of standardised targets [fitted in closed form]", positive_number(), "A");
   command.add_flag("--refit", arguments.refit,
                    "Fit on training and validation data together once the regulariser is chosen");
   add_targets_option(command, arguments.targets_as_they_are);

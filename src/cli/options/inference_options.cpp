@@ -23,17 +23,40 @@ const std::map<std::string, gp::Criterion>& criteria() {
 
 }  // namespace
 
-void add_criterion_option(CLI::App& command, std::optional<gp::Criterion>& criterion,
-                          const std::string& default_value) {
+void add_regulariser_options(CLI::App& command, RegulariserChoice& choice) {
+  add_value(command, "--regulariser", choice.regulariser,
+            "Noise variance relative to the mean diagonal of the kernel; chosen by --criterion if left out",
+            positive_number(), "R");
   command
       .add_option_function<std::string>(
-          "--criterion", [&criterion](const std::string& word) { criterion = criteria().at(word); },
-          fmt::format("What to choose by: accuracy, mse or nlpd (negative log predictive density) of the "
-                      "validation data, evidence (log marginal likelihood, of the NNGP), or loo "
-                      "(leave-one-out density), which take no validation data [{}]",
-                      default_value))
+          "--criterion", [&choice](const std::string& word) { choice.criterion = criteria().at(word); },
+          "What to choose by: accuracy, mse or nlpd (negative log predictive density) of the "
+          "validation data, evidence (log marginal likelihood, of the NNGP), or loo "
+          "(leave-one-out density), which take no validation data [loo; with --solver cg, mse]")
       ->check(CLI::IsMember(criteria()).description(""))
       ->type_name("accuracy|mse|nlpd|evidence|loo");
+  add_value(command, "--candidates", choice.candidates,
+            "Regularisers to choose from [19 from 1e-7 to 100, two a decade]", positive_number(), "R1,R2,...")
+      ->delimiter(',');
+  add_value(command, "--amplitude", choice.amplitude,
+            "Factor on the kernels of standardised targets, 1 for networks as they are; it scales variances, "
+            "not means [fitted to the training targets: by evidence for nngp, leave-one-out for ntk]",
+            positive_number(), "A");
+}
+
+void check_regulariser_usage(const CLI::App& command, const RegulariserChoice& choice, bool searches,
+                             bool has_trained) {
+  constexpr const char* known = "--noise-variance";
+  for (const char* option : {"--regulariser", "--criterion", "--candidates"})
+    if (command.count(known) > 0 && command.count(option) > 0)
+      throw CLI::ValidationError(known, fmt::format("the noise is known: leave out {}", option));
+  for (const char* option : {"--criterion", "--candidates"})
+    if (choice.regulariser && command.count(option) > 0 &&
+        !(searches && std::string(option) == "--criterion"))
+      throw CLI::ValidationError(option, "there is nothing to choose with --regulariser");
+  if (choice.criterion == gp::Criterion::evidence && has_trained)
+    throw CLI::ValidationError("--criterion",
+                               "trained networks have no evidence: --kernel nngp, or another criterion");
 }
 
 void add_solver_option(CLI::App& command, std::optional<gp::Solver>& solver, const std::string& text) {

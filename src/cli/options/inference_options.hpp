@@ -3,6 +3,7 @@
 #include <filesystem>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "widelimit/gp/selection.hpp"
 #include "widelimit/gp/solver_choice.hpp"
@@ -13,9 +14,21 @@ class App;
 
 namespace widelimit::cli {
 
-/// Adds --criterion: what regularisers and hyperparameters are chosen by.
-void add_criterion_option(CLI::App& command, std::optional<gp::Criterion>& criterion,
-                          const std::string& default_value);
+/// How a regulariser is found, and the amplitude beside it: the options that gp and fit have in common.
+struct RegulariserChoice {
+  std::optional<double> regulariser;
+  std::optional<gp::Criterion> criterion;
+  std::vector<double> candidates = gp::regulariser_grid();
+  std::optional<double> amplitude;
+};
+
+/// Adds --regulariser, --criterion, --candidates and --amplitude.
+void add_regulariser_options(CLI::App& command, RegulariserChoice& choice);
+
+/// Throws CLI::ValidationError where nothing is left to choose, with --regulariser (unless `searches`, which then
+/// compares networks by it) or --noise-variance, and for evidence of trained networks.
+void check_regulariser_usage(const CLI::App& command, const RegulariserChoice& choice, bool searches,
+                             bool has_trained);
 
 /// Adds --solver; `text` says what it means.
 void add_solver_option(CLI::App& command, std::optional<gp::Solver>& solver, const std::string& text);
