@@ -170,7 +170,7 @@ class ModelFitting {
       // The regulariser is chosen with validation data held back, and the model is fitted to all data.
       if (chooses) selections = select(false);
       grams_.join();
-      to_fit = joined(std::move(to_fit));
+      join(to_fit);
     }
     const bool validates = chooses && !options_.refit && needs_validation(options_.criterion);
     const auto fits = fitter(std::move(to_fit), validates, true);
@@ -181,12 +181,11 @@ class ModelFitting {
   [[nodiscard]] std::string kernel() const { return options_.kind == ModelKind::bayesian ? "nngp" : "ntk"; }
   [[nodiscard]] Problem problem() const { return problem_of(task_.train, task_.validation, options_); }
 
-  [[nodiscard]] static Problem joined(Problem problem) {
+  static void join(Problem& problem) {
     Matrix<double> targets(problem.targets.rows() + problem.validation->rows(), problem.targets.cols());
     targets << problem.targets, *problem.validation;
     problem.targets = std::move(targets);
     problem.validation.reset();
-    return problem;
   }
 
   [[nodiscard]] std::unique_ptr<Fitter> fitter(Problem problem, bool validate, bool last) {
