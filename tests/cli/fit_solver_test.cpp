@@ -97,8 +97,9 @@ TEST_CASE("fit --solver cg: what it cannot do is refused with the option and wha
               "--solver cg chooses the regulariser on validation data, there are none: give "
               "--validation N or files of them, --regulariser, or --solver cholesky");
   check_fails(fit("--solver cg --criterion loo"),
-              "--criterion: loo: --solver cg chooses regularisers by accuracy or mse");
-  check_fails(fit("--solver cg --criterion evidence"), "--solver cg chooses regularisers by accuracy or mse");
+              "--solver: cg chooses regularisers by accuracy or mean squared error on validation data alone");
+  check_fails(fit("--solver cg --criterion evidence"),
+              "--solver: cg chooses regularisers by accuracy or mean squared error");
   check_fails(fit("--solver cg --kernel ntk --time 3 --regulariser 1"),
               "cg knows networks after training only");
   check_fails(fit("--solver distributed"), "--solver: distributed not in {cg,cholesky}");
@@ -118,14 +119,13 @@ TEST_CASE("gp and fit --solver cg: more outputs than inputs are refused by the o
     data::write_npy(folder / (std::string("y_") + set + ".npy"), y);
   }
   const std::string refused =
-      "cg solves for no more outputs than there are training inputs, got 5 outputs and 4 inputs: give "
-      "--solver "
-      "cholesky";
+      "cg solves for no more outputs than there are training inputs, got 5 outputs and 4 inputs: take "
+      "--solver cholesky";
   const std::string gp = "gp --network fcn:axes=0 --data npy --targets numbers --regulariser 0.1 --path " +
                          folder.string() + " --solver ";
   const std::string targets = "--targets numbers --regulariser 0.1 --solver ";
   check_fails(run_program(gp + "cg"), refused);
-  check_fails(run_program(fit_with(folder, "model", targets + "cg")), "--solver " + refused);
+  check_fails(run_program(fit_with(folder, "model", targets + "cg")), "--solver: " + refused);
   CHECK(run_program(gp + "cholesky").code == 0);
   CHECK(run_program(fit_with(folder, "model", targets + "cholesky")).code == 0);
 }

@@ -79,7 +79,7 @@ def test_conjugate_gradients_say_what_they_need(random):
         Model.fit(network(), x, y, solver="cg")
     with pytest.raises(ValueError, match="solver: expected 'cholesky' or 'cg', got 'qr'"):
         Model.fit(network(), x, y, solver="qr")
-    with pytest.raises(widelimit.ArgumentError, match="choose regularisers by accuracy or mean squared error"):
+    with pytest.raises(widelimit.ArgumentError, match="cg chooses regularisers by accuracy or mean squared error"):
         Model.fit(network(), x, y, solver="cg", criterion="evidence")
     with pytest.raises(widelimit.ArgumentError, match="networks after training only"):
         Model.fit(network(), x, y, solver="cg", kind="trained", time=2, regulariser=0.1)

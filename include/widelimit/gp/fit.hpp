@@ -98,6 +98,29 @@ void require_varying_targets(const Matrix<double>& targets, TargetKind kind, boo
 /// noise that is given.
 void require_rows(const Problem& problem, const FitOptions& options, bool nngp_alone, const char* where);
 
+/// What conjugate gradients are asked for.
+struct IterativeWishes {
+  Index inputs = 0;  ///< Training inputs and outputs, where they are known.
+  Index outputs = 0;
+  bool finite_times = false;
+  bool knows_noise = false;
+  bool has_amplitude = false;
+  std::optional<Criterion> chooses_by = {};  ///< Absent where nothing is chosen, or by the usual criterion.
+};
+
+/// What a door calls the things that messages name.
+struct SolverWords {
+  const char* time = "finite time";
+  const char* amplitude = "an amplitude";
+  const char* noise = "known noise variances";
+  const char* regulariser = "a regulariser";
+  const char* cholesky = "the solver cholesky";
+};
+
+/// Why conjugate gradients cannot do that, and what to do instead; empty where they can.
+[[nodiscard]] std::string against_conjugate_gradients(const IterativeWishes& wishes,
+                                                      const SolverWords& words = {});
+
 /// Takes a problem and the kernels of its inputs to posteriors, one kernel after the other.
 class Fitter {
  public:

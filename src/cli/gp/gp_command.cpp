@@ -278,29 +278,14 @@ class NetworkPredictor {
   }
 
   void require_iterative(const gp::SolverChoice& choice) const {
-    const Index outputs = task_.train.targets->cols();
-    if (static_cast<std::size_t>(outputs) > task_.train.size())
-      throw ArgumentError(fmt::format(
-          "{}; cg solves for no more outputs than there are training inputs, got {} outputs and {} "
-          "inputs: give --solver cholesky",
-          choice.text, outputs, task_.train.size()));
-    if (task_.noise_variances.size() > 0 && !options_.inference.amplitude)
-      throw ArgumentError(fmt::format(
-          "{}; the amplitude that goes with known noise (--noise-variance) is found by factorizations: give "
-          "--amplitude, or --solver cholesky",
-          choice.text));
-    if (!options_.inference.times.empty())
-      throw ArgumentError(
-          fmt::format("{}; cg knows networks after training only, no --time: leave it out, or give --solver "
-                      "cholesky all the same",
-                      choice.text));
-    const auto by = arguments_.inference.choice.criterion;
-    if (!options_.inference.regulariser && by && *by != gp::Criterion::accuracy &&
-        *by != gp::Criterion::mean_squared_error)
-      throw ArgumentError(
-          fmt::format("{}; cg chooses regularisers by accuracy or mean squared error on validation data, not "
-                      "by {}: take one of them, give --regulariser, or --solver cholesky",
-                      choice.text, criterion_title(*by)));
+    gp::IterativeWishes wishes{.inputs = static_cast<Index>(task_.train.size()),
+                               .outputs = task_.train.targets->cols(),
+                               .finite_times = !options_.inference.times.empty(),
+                               .knows_noise = task_.noise_variances.size() > 0,
+                               .has_amplitude = options_.inference.amplitude.has_value()};
+    if (options_.inference.chooses()) wishes.chooses_by = arguments_.inference.choice.criterion;
+    if (const std::string reason = gp::against_conjugate_gradients(wishes, solver_words); !reason.empty())
+      throw ArgumentError(fmt::format("{}; {}", choice.text, reason));
   }
 
   void run_network(std::size_t i) {

@@ -90,9 +90,11 @@ void check_gp_usage(const CLI::App& command, const GpArguments& arguments) {
     throw CLI::ValidationError("--store", "holds the kernels of networks, not averages over flips (--flip)");
   if (!arguments.inference.options.times.empty() && arguments.kernel.kernels == Kernels::nngp)
     throw CLI::ValidationError("--time", "gradient flow needs the NTK: --kernel ntk or both");
-  if (arguments.inference.solver == gp::Solver::conjugate_gradients &&
-      !arguments.inference.options.times.empty())
-    throw CLI::ValidationError("--solver", "cg knows networks after training only, no --time; take cholesky");
+  if (arguments.inference.solver != gp::Solver::conjugate_gradients) return;
+  const gp::IterativeWishes wishes{.finite_times = !arguments.inference.options.times.empty(),
+                                   .chooses_by = arguments.inference.choice.criterion};
+  if (const std::string reason = gp::against_conjugate_gradients(wishes, solver_words); !reason.empty())
+    throw CLI::ValidationError("--solver", reason);
 }
 
 }  // namespace widelimit::cli

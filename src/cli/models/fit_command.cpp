@@ -79,12 +79,11 @@ void check_fit_usage(const CLI::App& command, const FitArguments& arguments) {
     throw CLI::ValidationError("--time", "gradient flow needs the NTK: --kernel ntk");
   const bool searches = !arguments.search.specs.empty();
   check_regulariser_usage(command, arguments.choice, searches, arguments.kernel.kernels != Kernels::nngp);
-  check_fit_solver_usage(command, arguments.solver,
-                         {.chooses = arguments.chooses(),
-                          .criterion = arguments.choice.criterion,
-                          .has_time = arguments.time.has_value(),
-                          .knows_noise = arguments.data.encoding.noise_variance.has_value(),
-                          .has_amplitude = arguments.choice.amplitude.has_value()});
+  gp::IterativeWishes wishes{.finite_times = arguments.time.has_value(),
+                             .knows_noise = arguments.data.encoding.noise_variance.has_value(),
+                             .has_amplitude = arguments.choice.amplitude.has_value()};
+  if (arguments.chooses()) wishes.chooses_by = arguments.choice.criterion;
+  check_fit_solver_usage(command, arguments.solver, wishes);
   for (const char* option : {"--trials", "--table", "--plot"})
     if (!searches && command.count(option) > 0) throw CLI::ValidationError(option, "for --search only");
 }

@@ -20,34 +20,21 @@ void add_fit_solver_options(CLI::App& command, FitSolver& solver) {
   add_residual_option(command, solver.residual);
 }
 
-void check_fit_solver_usage(const CLI::App& command, const FitSolver& solver, const FitWishes& wishes) {
+void check_fit_solver_usage(const CLI::App& command, const FitSolver& solver,
+                            const gp::IterativeWishes& wishes) {
   if (!solver.iterates()) {
     if (command.count("--residual") > 0) throw CLI::ValidationError("--residual", "is for --solver cg");
     return;
   }
-  if (wishes.has_time)
-    throw CLI::ValidationError("--solver", "cg knows networks after training only, no --time; take cholesky");
-  if (wishes.knows_noise && !wishes.has_amplitude)
-    throw CLI::ValidationError(
-        "--solver",
-        "cg takes --amplitude with --noise-variance, as finding it takes factorizations; give "
-        "it, or take cholesky");
-  if (wishes.chooses && wishes.criterion && *wishes.criterion != gp::Criterion::accuracy &&
-      *wishes.criterion != gp::Criterion::mean_squared_error)
-    throw CLI::ValidationError(
-        "--criterion",
-        fmt::format("{}: --solver cg chooses regularisers by accuracy or mse on validation data; take "
-                    "one of them, give --regulariser, or --solver cholesky",
-                    criterion_name(*wishes.criterion)));
+  if (const std::string reason = gp::against_conjugate_gradients(wishes, solver_words); !reason.empty())
+    throw CLI::ValidationError("--solver", reason);
 }
 
 void check_fit_outputs(const FitSolver& solver, Eigen::Index inputs, Eigen::Index outputs) {
-  if (solver.iterates() && outputs > inputs)
-    throw ArgumentError(
-        fmt::format("--solver cg solves for no more outputs than there are training inputs, got {} outputs "
-                    "and {} inputs: "
-                    "give --solver cholesky",
-                    outputs, inputs));
+  if (!solver.iterates()) return;
+  const gp::IterativeWishes wishes{.inputs = inputs, .outputs = outputs};
+  if (const std::string reason = gp::against_conjugate_gradients(wishes, solver_words); !reason.empty())
+    throw ArgumentError("--solver: " + reason);
 }
 
 }  // namespace widelimit::cli

@@ -3,6 +3,7 @@
 #include <Eigen/Core>
 #include <optional>
 
+#include "widelimit/gp/fit.hpp"
 #include "widelimit/gp/selection.hpp"
 #include "widelimit/gp/solver_choice.hpp"
 
@@ -25,18 +26,12 @@ struct FitSolver {
   }
 };
 
-/// What conjugate gradients may be unable to do.
-struct FitWishes {
-  bool chooses;
-  std::optional<gp::Criterion> criterion;
-  bool has_time, knows_noise, has_amplitude;
-};
-
 /// Adds --solver and --residual.
 void add_fit_solver_options(CLI::App& command, FitSolver& solver);
 
 /// Throws CLI::ValidationError for what the solver cannot do, with the option and what to give instead.
-void check_fit_solver_usage(const CLI::App& command, const FitSolver& solver, const FitWishes& wishes);
+void check_fit_solver_usage(const CLI::App& command, const FitSolver& solver,
+                            const gp::IterativeWishes& wishes);
 
 /// Throws ArgumentError where conjugate gradients would have to solve for more outputs than there are inputs.
 void check_fit_outputs(const FitSolver& solver, Eigen::Index inputs, Eigen::Index outputs);

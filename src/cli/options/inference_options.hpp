@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "widelimit/gp/fit.hpp"
 #include "widelimit/gp/selection.hpp"
 #include "widelimit/gp/solver_choice.hpp"
 
@@ -29,6 +30,13 @@ void add_regulariser_options(CLI::App& command, RegulariserChoice& choice);
 /// compares networks by it) or --noise-variance, and for evidence of trained networks.
 void check_regulariser_usage(const CLI::App& command, const RegulariserChoice& choice, bool searches,
                              bool has_trained);
+
+/// How messages about conjugate gradients call the options.
+inline constexpr gp::SolverWords solver_words{.time = "--time",
+                                              .amplitude = "--amplitude",
+                                              .noise = "--noise-variance",
+                                              .regulariser = "--regulariser",
+                                              .cholesky = "--solver cholesky"};
 
 /// Adds --solver; `text` says what it means.
 void add_solver_option(CLI::App& command, std::optional<gp::Solver>& solver, const std::string& text);

@@ -46,6 +46,26 @@ void require_varying_targets(const Matrix<double>& targets, TargetKind kind, boo
   require_squares(TargetScale::fit(targets).factors());
 }
 
+std::string against_conjugate_gradients(const IterativeWishes& wishes, const SolverWords& words) {
+  const auto& by = wishes.chooses_by;
+  if (wishes.outputs > wishes.inputs)
+    return fmt::format(
+        "cg solves for no more outputs than there are training inputs, got {} outputs and {} inputs: take {}",
+        wishes.outputs, wishes.inputs, words.cholesky);
+  if (wishes.finite_times)
+    return fmt::format("cg knows networks after training only, no {}: leave it out, or take {}", words.time,
+                       words.cholesky);
+  if (wishes.knows_noise && !wishes.has_amplitude)
+    return fmt::format("cg takes {} with {}, as finding it takes factorizations: give one, or take {}",
+                       words.amplitude, words.noise, words.cholesky);
+  if (by && *by != Criterion::accuracy && *by != Criterion::mean_squared_error)
+    return fmt::format(
+        "cg chooses regularisers by accuracy or mean squared error on validation data alone: choose by one "
+        "of these, give {}, or take {}",
+        words.regulariser, words.cholesky);
+  return "";
+}
+
 void require_rows(const Problem& problem, const FitOptions& options, bool nngp_alone, const char* where) {
   require_row_numbers({problem.noise_variances, problem.weights}, problem.targets.rows(),
                       problem.kind == TargetKind::classes, where);

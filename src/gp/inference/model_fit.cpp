@@ -218,33 +218,16 @@ class ModelFitting {
   ModelGrams<Scalar> grams_;
 };
 
-[[noreturn]] void refuse_iterative(const std::string& problem) {
-  throw ArgumentError(fmt::format("{}: conjugate gradients (solver cg) {}", fit_place, problem));
-}
-
-/// What conjugate gradients cannot do, of so many inputs and outputs.
-void require_iterative(const ModelOptions& options, Index inputs, Index outputs) {
-  if (outputs > inputs)
-    refuse_iterative(
-        fmt::format("solve for no more outputs than there are inputs, got {} outputs and {} inputs; take the "
-                    "solver cholesky",
-                    outputs, inputs));
-  if (options.time != infinite_time)
-    refuse_iterative(
-        fmt::format("know networks after training only, got the time {}; leave the time out, or take the "
-                    "solver cholesky",
-                    options.time));
-  if (options.noise_variances.size() > 0 && !options.amplitude)
-    refuse_iterative(
-        "take an amplitude with known noise variances, as finding it takes factorizations; give one, or take "
-        "the solver cholesky");
-  const bool chooses = !options.noise && options.noise_variances.size() == 0;
-  const bool by_errors =
-      options.criterion == Criterion::accuracy || options.criterion == Criterion::mean_squared_error;
-  if (chooses && !by_errors)
-    refuse_iterative(
-        "choose regularisers by accuracy or mean squared error on validation data alone; choose by one of "
-        "these, give a regulariser, or take the solver cholesky");
+/// What conjugate gradients cannot do.
+void require_iterative(const Problem& problem, const FitOptions& fit, double time) {
+  IterativeWishes wishes{.inputs = problem.targets.rows(),
+                         .outputs = problem.targets.cols(),
+                         .finite_times = time != infinite_time,
+                         .knows_noise = problem.knows_noise(),
+                         .has_amplitude = fit.amplitude.has_value()};
+  if (fit.chooses(problem)) wishes.chooses_by = fit.criterion;
+  if (const std::string reason = against_conjugate_gradients(wishes); !reason.empty())
+    throw ArgumentError(fmt::format("{}: {}", fit_place, reason));
 }
 
 template <typename Scalar>
@@ -297,7 +280,7 @@ void require_data(const LabelledInputs<Scalar>& train, const LabelledInputs<Scal
     throw ArgumentError(fmt::format(
         "{}: expected the solver cholesky or conjugate_gradients; only gp shares its matrix among ranks",
         fit_place));
-  if (iterates(options)) require_iterative(options, train.x.size(), train.y.cols());
+  if (iterates(options)) require_iterative(problem, fit, options.time);
   if (!options.amplitude && !fit.is_in_units_of_targets())
     require_varying_targets(train.y, problem.kind, options.targets_as_they_are, "give one");
   if (!options.noise) require_criterion(options.criterion, problem.kind);
