@@ -62,7 +62,8 @@ template <typename Scalar>
 class Workspace {
  public:
   /// Makes room; the contents of parts are lost. Slots and products are set to zero, so that the margins before their
-  /// planes are zero.
+  /// planes are zero, and so are sums of rows: windows read up to a vector beyond them, and multiply it by 0, which
+  /// makes nothing of whatever an earlier network may have left there if that is a number.
   void carve(const WorkspaceLayout& layout, const PlaneSizes& planes, bool with_ntk) {
     layout_ = layout;
     planes_ = planes;
@@ -70,7 +71,7 @@ class Workspace {
     buffer_.grow(layout.total());
     if constexpr (poisons_workspace)
       std::fill_n(buffer_.data(), layout.total(), std::numeric_limits<Scalar>::quiet_NaN());
-    for (const WorkspacePart cleared : {WorkspacePart::slots, WorkspacePart::products})
+    for (const WorkspacePart cleared : {WorkspacePart::slots, WorkspacePart::products, WorkspacePart::row_sums})
       std::fill_n(part(cleared), layout.of(cleared), Scalar{0});
   }
 
