@@ -71,7 +71,8 @@ class Workspace {
     buffer_.grow(layout.total());
     if constexpr (poisons_workspace)
       std::fill_n(buffer_.data(), layout.total(), std::numeric_limits<Scalar>::quiet_NaN());
-    for (const WorkspacePart cleared : {WorkspacePart::slots, WorkspacePart::products, WorkspacePart::row_sums})
+    for (const WorkspacePart cleared :
+         {WorkspacePart::slots, WorkspacePart::products, WorkspacePart::row_sums})
       std::fill_n(part(cleared), layout.of(cleared), Scalar{0});
   }
 
