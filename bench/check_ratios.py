@@ -30,7 +30,7 @@ WORKLOADS = {
     "gap": (2, 2, False, "`gap 2`: 8 convolutions, global pooling"),
     "flatten": (20, 20, False, "`flatten 20`: 8 convolutions, flattened"),
     "struct": (2, 2, False, "`struct 2`: 8 convolutions, attention, layer norm"),
-    "struct by the pair": (2, 32, True, "the same time per pair (`struct 32` for widelimit)"),
+    "struct by the pair": (2, 32, True, "the same time per pair, both cores (`struct 32` for widelimit)"),
     "dense": (1000, 1000, False, "`dense 1000`: 5 dense layers"),
 }
 SPEED = re.compile(r"n = \d+: (\S+) s, (\S+) ms a pair, (\S+) GB")

@@ -283,7 +283,7 @@ EXAMPLES = {
             "compare": "heads.compare('softmax', prior, 3, 2, 20, tau=2, step=0.02, samples=500).largest_difference_m",
             "sgd": "heads.sgd('softmax', prior, 3, 2, 20, tau=1, batch=4)",
             "specialisation_times": "heads.specialisation_times('softmax', heads.Prior.spikes(2, 10), 3, 2, 20, [0.5], tau=2)",
-            "attention_map": "heads.attention_map('softmax', heads.bayes_optimal_heads(prior, 2), random.normal(size=(3, 2)), random.normal(size=(3, 2)))",
+            "attention_map": "heads.attention_map('bayes', heads.bayes_optimal_heads(prior, 2), random.normal(size=(3, 2)), random.normal(size=(3, 2)))",
         }.items()},
         **{name: _DIGITS + call for name, call in {
             "ImageHeads": "heads.digits('softmax1', task, 1, tokens=3, heads=2, batch=16, fresh_samples=50, risk_samples=60).loss",

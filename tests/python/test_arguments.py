@@ -9,6 +9,7 @@ from widelimit import heads, propagation, sde
 V0 = sde.start()
 NETWORK = sde.Network("shaped_attention", 16, 0.25)
 PARAMETERS = propagation.Parameters(tokens=8)
+POSITIVE = r"expected a number (> 0|in \[1, 1e\+07\]), got"  # A depth is a number of blocks.
 
 
 @pytest.mark.parametrize("function, call", [
@@ -16,7 +17,7 @@ PARAMETERS = propagation.Parameters(tokens=8)
     ("sgd", lambda value: heads.sgd("softmax", heads.Prior.spikes(2, 10), 3, 2, 16, 1, gamma=value)),
     ("exponents", lambda value: propagation.exponents(PARAMETERS, depth=value))])
 @pytest.mark.parametrize("value, words", [
-    (10 ** 400, "expected a number > 0, got"), (-10 ** 400, "expected a number > 0, got"), ("\ud800", "UTF-8"),
+    (10 ** 400, POSITIVE), (-10 ** 400, POSITIVE), ("\ud800", "UTF-8"),
     ({1: 2}, "texts as the keys"), ({"\ud800": 2}, "UTF-8")])
 def test_numbers_and_texts_that_json_lacks(function, call, value, words):
     with pytest.raises((widelimit.ArgumentError, TypeError), match=rf"(max_step|gamma|depth): .*{words}"):
