@@ -63,8 +63,11 @@ std::vector<NamedReview> list_class(const fs::path& folder, int label) {
   std::vector<NamedReview> reviews;
   std::error_code error;
   for (fs::directory_iterator entry(folder, error), end; !error && entry != end; entry.increment(error))
-    if (!entry->path().filename().string().starts_with('.'))
+    if (!entry->path().filename().string().starts_with('.')) {
+      if (!fs::is_regular_file(entry->path(), error))
+        throw DataError(fmt::format("{}: expected a review, found no regular file", entry->path().string()));
       reviews.push_back(named_review(entry->path(), label));
+    }
   if (error) throw DataError(fmt::format("{}: cannot be listed: {}", folder.string(), error.message()));
   if (reviews.empty())
     throw DataError(fmt::format("{}: expected reviews ID_RATING.txt, found none", folder.string()));

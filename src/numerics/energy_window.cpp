@@ -71,6 +71,7 @@ double EnergyWindow::find(double variance) const {
   if (is_infinite_ || !(least_window * deviation <= mesh_.reach())) return no_window;
   const Dual<double> energy = energies(deviation);
   if (!std::isfinite(energy.value) || !std::isfinite(energy.derivative)) return no_window;
+  if (is_rare(deviation, energy.value)) return no_window;
   const auto window_of = [&](const std::function<double(double)>& f, double total) {
     // What is 0 has nothing past any window, nor has what is too small for a double.
     if (total == 0) return least_window;
@@ -106,8 +107,24 @@ Dual<double> EnergyWindow::energies(double deviation) const {
   return sum;
 }
 
+bool EnergyWindow::is_rare(double deviation, double energy) const {
+  constexpr double near = 6;
+  constexpr int places = 256;
+  if (energy == 0) return false;
+  for (int k = -places; k <= places; ++k)
+    if (phi_.value(near * deviation * k / places) != 0) return false;
+  return true;
+}
+
 void EnergyWindow::refuse(double variance) const {
   constexpr const char* advice = "use smaller weight variances, or normalise before this layer";
+  if (const double deviation = std::sqrt(variance);
+      !is_infinite_ && is_rare(deviation, energies(deviation).value))
+    throw NumericalError(
+        fmt::format("{}: for u of variance {:.6g} phi is 0 within six standard deviations, so that E "
+                    "phi(u)^2 cannot be had "
+                    "to 1e-10; use larger weight variances",
+                    phi_.name, variance));
   if (is_infinite_)
     throw NumericalError(fmt::format(
         "{}: E phi(u)^2 is infinite for u of variance {:.6g}, and of any other: phi grows faster than every "

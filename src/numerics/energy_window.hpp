@@ -54,6 +54,8 @@ class EnergyWindow {
   [[nodiscard]] double of_piece(std::size_t piece) const;
   /// Infinity if there is none.
   [[nodiscard]] double find(double variance) const;
+  /// Whether phi is 0 within six deviations of 0, and its energy is not: what lies beyond is too rare for the tables.
+  [[nodiscard]] bool is_rare(double deviation, double energy) const;
   /// What at() says where there is none.
   [[noreturn]] void refuse(double variance) const;
   /// E phi^2 and E phi'^2 within the mesh; an order of magnitude is enough.

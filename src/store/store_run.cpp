@@ -51,6 +51,7 @@ StoreRunReport StoreRun<Scalar>::run(const std::function<Index()>& next) {
   if (progress_) progress_->refresh();
   report_progress(0);
   files_.require_there(work_.taken);
+  records_.require_again(grid_, work_.taken);
   report_.seconds = seconds();
   return std::move(report_);
 }

@@ -101,6 +101,24 @@ void TileRecords::refresh() {
     if (entry.path().extension() == ".txt") read(entry.path(), journals_[entry.path()]);
 }
 
+void TileRecords::require_again(const TileGrid& grid, const std::vector<Index>& tiles) {
+  {
+    const std::scoped_lock lock(mutex_);
+    journals_.clear();
+    sums_.clear();
+    tiles_by_sum_.clear();
+    histories_.clear();
+    strange_lines_ = 0;
+  }
+  refresh();
+  for (const Index tile : tiles)
+    if (const TileIndex index = grid.tile(tile); history_of(index).times == 0)
+      throw DataError(fmt::format(
+          "{}: the record of tile ({}, {}) has gone while the store was computed, so that nothing says that "
+          "its numbers are its own; compute the store anew in another folder",
+          folder_.path().string(), index.row, index.column));
+}
+
 void TileRecords::read(const fs::path& file, Journal& journal) {
   std::error_code error;
   if (!fs::is_regular_file(file, error)) return;

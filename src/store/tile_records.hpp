@@ -70,6 +70,9 @@ class TileRecords {
 
   /// Reads what was added since the last time.
   void refresh();
+  /// Reads everything again, as what was read before may be gone. DataError unless there is a record of each of these
+  /// tiles: without one the next run refuses a tile, as numbers of anybody.
+  void require_again(const TileGrid& grid, const std::vector<Index>& tiles);
 
   /// What is to become of tiles without a record.
   [[nodiscard]] UnrecordedTiles unrecorded_tiles() const { return unrecorded_; }

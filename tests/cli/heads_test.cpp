@@ -201,7 +201,7 @@ TEST_CASE("heads: priors that are none") {
   check({{"kind", "spikes"}, {"features", 3}, {"nu", -1}},
         "config.prior: prior: variance nu must be at least 0 and finite, got -1");
   check({{"kind", "gaussian"}, {"variances", {1, -1}}},
-        "config.prior: prior: variance must be at least 0 and finite, got -1");
+        "config.prior: prior: variances[1] must be at least 0 and finite, got -1");
   check({{"kind", "discrete"}, {"points", json::array()}, {"probs", json::array()}},
         "config.prior: prior: the support is empty; points must hold at least one point with one feature");
   check({{"kind", "discrete"}, {"points", {{1}, {2}}}, {"probs", {0.5, 0.4}}},

@@ -327,6 +327,24 @@ TEST_CASE("output folder: of two runs at once the second is told, and the first 
   CHECK(listed_in(place) == files_in(place));
 }
 
+TEST_CASE("output folder: what others put there while a run computes is not replaced") {
+  const TemporaryFolder folder;
+  for (const std::string& name : {std::string("a"), std::string("run.json")}) {
+    const fs::path place = folder / ("out-" + name);
+    {
+      OutputFolder out(place, three_names, OtherFiles::refused);
+      write_three(out, "first");
+      std::ofstream(place / name) << "mine";
+      CHECK(testing::error_message<DataError>([&] {
+              out.commit({"widelimit first", {}, {}});
+            }) == (place / name).string() +
+                      ": has appeared while this run computed, and is not replaced; move it, and run again");
+    }
+    CHECK(file_text(place / name) == "mine");
+    CHECK(files_in(place) == Names{name});
+  }
+}
+
 TEST_CASE("output folder: of two models at once the second is told before it is fitted") {
   const TemporaryFolder folder;
   const files::FolderClaim first(folder / "model");

@@ -64,6 +64,12 @@ TEST_CASE(
   CHECK(fitted.parts.front().amplitudes(0) == 1);
   CHECK(fitted.parts.front().posteriors.front()->lambda() == doctest::Approx(0.3).epsilon(1e-12));
   CHECK(fitted.law.is_normal());
+  // Also beside an amplitude, which is the kernel's.
+  options.amplitude = 3;
+  Fitter louder(numbers(p), options, sources_of(p), direct_solver);
+  const Fit loud = louder.fit("nngp", {infinite_time});
+  CHECK(loud.parts.front().amplitudes(0) * loud.parts.front().posteriors.front()->lambda() ==
+        doctest::Approx(0.3).epsilon(1e-12));
   Fitter relative(numbers(p), {}, sources_of(p), direct_solver);
   CHECK(!relative.fit("nngp", {infinite_time}).law.is_normal());
 }

@@ -56,6 +56,22 @@ TEST_CASE("quadrature: functions that compute in less than double") {
   CHECK(std::isfinite(steps->dual(1, 1, 0.5).value));
 }
 
+TEST_CASE("quadrature: a function that is 0 where nearly all of a variable lies is right, or refused") {
+  const auto above =
+      quadrature_activation([](double x) { return std::max(x - 1, 0.0); }, {.name = "above one"});
+  // E max(u - 1, 0)^2 = (p + 1) Phi(-1 / s) - s phi(1 / s), s the root of the variance p.
+  for (const double deviation : {2.0, 0.5, 0.2}) {
+    const double at = 1 / deviation, p = deviation * deviation;
+    const double density = std::exp(-at * at / 2) / std::sqrt(2 * 3.14159265358979323846);
+    const double expected = (p + 1) * std::erfc(at / std::sqrt(2.0)) / 2 - deviation * density;
+    CHECK(above->dual(p, p, 1).value == doctest::Approx(expected).epsilon(1e-9));
+  }
+  for (const double deviation : {0.12, 0.1, 0.05})
+    CHECK_THROWS_WITH_AS((void)above->dual(deviation * deviation, deviation * deviation, 0.5),
+                         doctest::Contains("phi is 0 within six standard deviations"), NumericalError);
+  CHECK(above->dual(0, 0, 1).value == 0);
+}
+
 TEST_CASE("quadrature: a variance beyond what could be resolved is an error that names both") {
   const auto growing =
       quadrature_activation([](double x) { return std::exp(x); }, [](double x) { return std::exp(x); });

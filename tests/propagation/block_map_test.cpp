@@ -200,7 +200,9 @@ TEST_CASE("block: wrong arguments are named") {
                        "BlockMap::trajectory: blocks must be at least 0, got -1", ArgumentError);
   Matrix<double> gram = Matrix<double>::Identity(3, 3);
   gram(0, 1) = 0.2;
-  CHECK_THROWS_WITH_AS((void)map.mlp(gram), "BlockMap::mlp: gram must be symmetric", ArgumentError);
+  CHECK_THROWS_WITH_AS((void)map.mlp(gram),
+                       "BlockMap::mlp: gram must be symmetric, got 0 at (1, 0) and 0.2 at (0, 1)",
+                       ArgumentError);
   gram(1, 0) = 0.2;
   gram(0, 1) = gram(1, 0) = 1.1;
   CHECK_THROWS_WITH_AS((void)map.attention(gram),

@@ -164,6 +164,14 @@ TEST_CASE("a store that is moved, removed or loses a file while it is computed i
   CHECK(error_where([](const fs::path& store) {
           fs::rename(store / "ntk/c", store.parent_path() / "c");
         }).find(" are missing or of another size, the first (0, 0)") != std::string::npos);
+  const std::string unrecorded = ": the record of tile (0, 0) has gone while the store was computed";
+  CHECK(error_where([](const fs::path& store) {
+          fs::remove_all(store / "nngp/records");
+        }).starts_with(unrecorded));
+  CHECK(error_where([](const fs::path& store) {
+          for (const auto& file : fs::directory_iterator(store / "nngp/records"))
+            fs::resize_file(file.path(), 0);
+        }).starts_with(unrecorded));
   CHECK(error_where([](const fs::path& store) {
           fs::remove(store / "ntk/zarr.json");
         }).starts_with("/ntk/zarr.json: it is not there, or does not say what the array is"));

@@ -116,7 +116,7 @@ std::string some_of(const std::set<std::string>& names) {
 }  // namespace
 
 OutputFolder::OutputFolder(fs::path folder, const std::vector<std::string>& names, OtherFiles others)
-    : folder_{std::move(folder)} {
+    : folder_{std::move(folder)}, others_{others} {
   require_utf8_place();
   make_folder(folder_);
   lock_.emplace(folder_);
@@ -227,7 +227,20 @@ void OutputFolder::write_inner_record(const std::string& inner, const RunRecord&
   write(inner + record_name, record_text(record, names));
 }
 
+/// What others put there while this run computed is not replaced.
+void OutputFolder::require_still_ours(const std::string& name) const {
+  const bool is_ours =
+      earlier_.contains(name) || committed_.contains(name) || (name == record_name && !committed_.empty());
+  std::error_code ignored;
+  if (!is_ours && others_ == OtherFiles::refused && fs::exists(fs::symlink_status(folder_ / name, ignored)))
+    throw DataError(
+        fmt::format("{}: has appeared while this run computed, and is not replaced; move it, and run again",
+                    (folder_ / name).string()));
+}
+
 void OutputFolder::commit(const RunRecord& record) {
+  require_still_ours(record_name);
+  for (const Staged& staged : staged_) require_still_ours(staged.name);
   Names written = committed_;
   for (const Staged& staged : staged_) written.insert(staged.name);
   Names all = written;

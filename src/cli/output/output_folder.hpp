@@ -142,7 +142,10 @@ class OutputFolder {
   files::ReplacingFile& stage(const std::string& name);
   void remember(const std::filesystem::path& name);
 
+  void require_still_ours(const std::string& name) const;
+
   std::filesystem::path folder_;
+  OtherFiles others_;
   std::optional<files::FolderLock> lock_;
   Names announced_;
   Names earlier_;  ///< Files of the run before that are there.

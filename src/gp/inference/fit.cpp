@@ -102,7 +102,9 @@ std::vector<Fitter::Group> Fitter::groups_of(const std::string& kernel,
   if (problem_.knows_noise()) return known_noise_groups(kernel);
   double given = 0;
   if (options_.noise) given = noise_variance(*options_.noise, 1);
-  if (options_.is_in_units_of_targets()) given /= grams_.train->as_operator(kernel)->diagonal().mean();
+  // The noise stays what it is said to be, whatever the kernel is multiplied with.
+  if (options_.is_in_units_of_targets())
+    given /= options_.amplitude.value_or(1) * grams_.train->as_operator(kernel)->diagonal().mean();
   std::vector<Group> groups;
   for (OutputGroup& outputs : output_groups(selections, given, scale_.outputs()))
     groups.push_back({std::move(outputs)});

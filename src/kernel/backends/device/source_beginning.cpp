@@ -40,7 +40,7 @@ std::string literal_of(double number, numerics::formula::Precision precision) {
 
 void throw_beyond_type(const std::string& path, const NumericalError& error) {
   throw DeviceError(fmt::format(
-      "device: {}: {}; choose double precision, or the device cpu, which computes it", path, error.what()));
+      "device: {}: {}; choose double precision, or the device cpu", path, error.what()));
 }
 
 }  // namespace widelimit

@@ -131,7 +131,7 @@ TEST_CASE("a parameter beyond float is told with the layer's path, what it is, a
           R"({"layer": "conv", "filter": [2]}, {"layer": "rms_norm", "epsilon": 1e39}, {"layer": "flatten"})") ==
       "device: layers[1] (rms_norm): the constant 1e+39, made of its parameters, is beyond the range of "
       "float; choose "
-      "double precision, or the device cpu, which computes it");
+      "double precision, or the device cpu");
 }
 
 TEST_CASE("moments of rectified powers above 1 are not below 0, on a device and on the CPU, however small") {
