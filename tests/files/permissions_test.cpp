@@ -1,4 +1,4 @@
-#include "files/permissions.hpp"
+#include "widelimit/files/permissions.hpp"
 
 #include <doctest/doctest.h>
 #include <fcntl.h>
@@ -15,7 +15,7 @@ namespace {
 mode_t mode_of(const std::filesystem::path& path) { return permissions_of(path)->mode; }
 
 TEST_CASE("permissions: a file and a folder take those of another") {
-  const TemporaryFolder folder;
+  const testing::TemporaryFolder folder;
   const auto first = folder / "first", second = folder / "second", inner = folder / "inner";
   std::ofstream(first) << "a";
   std::ofstream(second) << "b";
@@ -37,7 +37,7 @@ TEST_CASE("permissions: a file and a folder take those of another") {
 }
 
 TEST_CASE("permissions: nothing where neither a regular file nor a folder is") {
-  const TemporaryFolder folder;
+  const testing::TemporaryFolder folder;
   CHECK(!permissions_of(folder / "nothing"));
   std::filesystem::create_symlink("nowhere", folder / "link");
   CHECK(!permissions_of(folder / "link"));
