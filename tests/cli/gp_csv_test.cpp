@@ -509,5 +509,7 @@ TEST_CASE("gp --weight and --noise-variance: as fit has them; what does not go t
   fails(common + "--noise-variance v --weight w", "not both");
   fails(common + "--noise-variance v --criterion loo", "the noise is known: leave out --criterion");
   fails(both + "--weight w", "--kernel nngp");
-  fails(common + "--noise-variance v --solver cg", "give --amplitude, or --solver cholesky");
+  fails(common + "--noise-variance v --solver cg",
+        "cg takes --amplitude with --noise-variance, as finding it takes factorizations: give one, or take "
+        "--solver cholesky");
 }

@@ -9,13 +9,16 @@
 
 #include "data/temporary_folder.hpp"
 
-namespace widelimit::files {
+using widelimit::files::permissions_of;
+using widelimit::files::set_permissions;
+
 namespace {
 
 mode_t mode_of(const std::filesystem::path& path) { return permissions_of(path)->mode; }
 
 TEST_CASE("permissions: a file and a folder take those of another") {
-  const testing::TemporaryFolder folder;
+  const TemporaryFolder made;
+  const std::filesystem::path& folder = made.path();
   const auto first = folder / "first", second = folder / "second", inner = folder / "inner";
   std::ofstream(first) << "a";
   std::ofstream(second) << "b";
@@ -37,7 +40,8 @@ TEST_CASE("permissions: a file and a folder take those of another") {
 }
 
 TEST_CASE("permissions: nothing where neither a regular file nor a folder is") {
-  const testing::TemporaryFolder folder;
+  const TemporaryFolder made;
+  const std::filesystem::path& folder = made.path();
   CHECK(!permissions_of(folder / "nothing"));
   std::filesystem::create_symlink("nowhere", folder / "link");
   CHECK(!permissions_of(folder / "link"));
@@ -46,4 +50,3 @@ TEST_CASE("permissions: nothing where neither a regular file nor a folder is") {
 }
 
 }  // namespace
-}  // namespace widelimit::files
