@@ -78,7 +78,8 @@ std::vector<double> norms_of(const Passed& passed) {
 
 numerics::Estimate a_block(numerics::Estimate logarithm, Index depth) {
   const auto blocks = static_cast<double>(depth);
-  return {logarithm.value / blocks, logarithm.standard_error / blocks};
+  // Of something that vanishes there is no error.
+  return {logarithm.value / blocks, std::isinf(logarithm.value) ? 0 : logarithm.standard_error / blocks};
 }
 
 numerics::Estimate difference(const numerics::Estimate& first, const numerics::Estimate& second) {
@@ -162,6 +163,19 @@ std::string parting_note(const Passed& parted, std::size_t after) {
       after == 1 ? "one block" : fmt::format("{} blocks", after), mean_over_replicates(distances).value);
 }
 
+/// Whether a block leaves a distance between nearly equal tokens where its slope says that it leaves none: kernels
+/// that jump there (sign), and layers that are a kernel alone (matern).
+bool parts_near_tokens(const Network& block, Index tokens, double norm, const RunControl& run) {
+  constexpr double gap = 1e-6, least = 1e-3;
+  Matrix<double> gram = Matrix<double>::Constant(tokens, tokens, norm * (1 - gap));
+  gram.diagonal().setConstant(norm);
+  const Matrix<double> nothing = Matrix<double>::Zero(tokens, tokens);
+  const auto passed = run_tokens({gram, nothing}, repeated(block, 1), run);
+  return std::any_of(passed.front().begin(), passed.front().end(), [&](const TokenTap::Passed& one) {
+    return 1 - mean_product(one.gram) / one.gram.diagonal().mean() > least * gap;
+  });
+}
+
 /// block_exponents(), unchecked.
 BlockExponents exponents_of(const Network& block, Index tokens, Index depth, std::optional<double> start_norm,
                             const RunControl& run) {
@@ -198,6 +212,15 @@ BlockExponents exponents_of(const Network& block, Index tokens, Index depth, std
   // Even averages leave nothing of differences but the rounding of what they are made of.
   constexpr double rounding = 1e-15;
   if (!(log_contrast(passed.front()).value > log_gradient(gradients.front()).value + std::log(rounding))) {
+    if (parts_near_tokens(block, tokens, exponents.start_norm, without_progress(run))) {
+      constexpr double none = std::numeric_limits<double>::quiet_NaN();
+      exponents.angle = exponents.last_angle = {none, none};
+      exponents.no_angles =
+          "a layer has no slope at equal tokens, and yet parts nearly equal ones: sign and its like jump "
+          "there, and "
+          "matern has a kernel alone. Small angles do not grow by a known factor";
+      return exponents;
+    }
     exponents.angle = exponents.last_angle = {-std::numeric_limits<double>::infinity(), 0};
     return exponents;
   }

@@ -127,3 +127,14 @@ TEST_CASE("equal tokens: a line of zeros keeps away from points that have no ang
     CHECK(point.exponents.no_angles.empty() == (point.values[1] == 1));
   for (const auto& point : zeros_over(variation, grid, ZeroOf::angle, run).points) CHECK(point[1] == 1);
 }
+
+TEST_CASE("equal tokens: layers without a slope there that part nearly equal ones have no angles") {
+  for (const std::string layer : {R"({"layer": "sign"})", R"({"layer": "rectified_monomial", "degree": 0})",
+                                  R"({"layer": "matern"})"}) {
+    CAPTURE(layer);
+    const BlockExponents found = block_exponents(block_of(R"({"layer": "dense"}, )" + layer), tokens, 3);
+    CHECK(found.no_angles.starts_with("a layer has no slope at equal tokens"));
+    CHECK(std::isnan(found.angle.value));
+    CHECK_FALSE(std::isnan(found.gradient.standard_error));
+  }
+}
