@@ -176,6 +176,14 @@ bool parts_near_tokens(const Network& block, Index tokens, double norm, const Ru
   });
 }
 
+/// Exponents of which those of angles are none, and why.
+BlockExponents without_angles(BlockExponents exponents, std::string reason) {
+  constexpr double none = std::numeric_limits<double>::quiet_NaN();
+  exponents.angle = exponents.last_angle = {none, none};
+  exponents.no_angles = std::move(reason);
+  return exponents;
+}
+
 /// block_exponents(), unchecked.
 BlockExponents exponents_of(const Network& block, Index tokens, Index depth, std::optional<double> start_norm,
                             const RunControl& run) {
@@ -204,22 +212,17 @@ BlockExponents exponents_of(const Network& block, Index tokens, Index depth, std
       a_block({norm_at_end.value - std::log(exponents.start_norm), norm_at_end.standard_error}, depth);
   const auto parted = std::find_if_not(passed.begin(), passed.end(), are_equal);
   if (parted != passed.end()) {
-    constexpr double none = std::numeric_limits<double>::quiet_NaN();
-    exponents.angle = exponents.last_angle = {none, none};
-    exponents.no_angles = parting_note(*parted, static_cast<std::size_t>(parted - passed.begin()) + 1);
-    return exponents;
+    return without_angles(exponents,
+                          parting_note(*parted, static_cast<std::size_t>(parted - passed.begin()) + 1));
   }
   // Even averages leave nothing of differences but the rounding of what they are made of.
   constexpr double rounding = 1e-15;
   if (!(log_contrast(passed.front()).value > log_gradient(gradients.front()).value + std::log(rounding))) {
     if (parts_near_tokens(block, tokens, exponents.start_norm, without_progress(run))) {
-      constexpr double none = std::numeric_limits<double>::quiet_NaN();
-      exponents.angle = exponents.last_angle = {none, none};
-      exponents.no_angles =
-          "a layer has no slope at equal tokens, and yet parts nearly equal ones: sign and its like jump "
-          "there, and "
-          "matern has a kernel alone. Small angles do not grow by a known factor";
-      return exponents;
+      return without_angles(exponents,
+                            "a layer has no slope at equal tokens, and yet parts nearly equal ones: sign and "
+                            "its like jump there, and "
+                            "matern has a kernel alone. Small angles do not grow by a known factor");
     }
     exponents.angle = exponents.last_angle = {-std::numeric_limits<double>::infinity(), 0};
     return exponents;
