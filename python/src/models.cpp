@@ -22,6 +22,7 @@
 #include "left_out.hpp"
 #include "run_control.hpp"
 #include "widelimit/error.hpp"
+#include "widelimit/gp/fit_fields.hpp"
 #include "widelimit/gp/learned_inputs.hpp"
 #include "widelimit/gp/model.hpp"
 #include "widelimit/gp/search.hpp"
@@ -53,16 +54,6 @@ Choice chosen(const char* name, const std::vector<std::pair<std::string, Choice>
 gp::ModelKind kind_of(const std::string& word) {
   return chosen<gp::ModelKind>(
       "kind", {{"bayesian", gp::ModelKind::bayesian}, {"trained", gp::ModelKind::trained}}, word);
-}
-
-gp::Criterion criterion_of(const std::string& word) {
-  return chosen<gp::Criterion>("criterion",
-                               {{"accuracy", gp::Criterion::accuracy},
-                                {"mse", gp::Criterion::mean_squared_error},
-                                {"nlpd", gp::Criterion::negative_log_predictive_density},
-                                {"evidence", gp::Criterion::evidence},
-                                {"loo", gp::Criterion::leave_one_out}},
-                               word);
 }
 
 /// A run on so many threads, left to itself soon after Ctrl-C: compute(run) owns what it uses but for `used`.
@@ -109,7 +100,11 @@ nb::object described(const gp::LearnedInputs& learned) {
 
 void bind_options(nb::module_& module) {
   nb::class_<ModelOptions>(module, "ModelOptions")
-      .def(nb::init<>())
+      .def("__init__",
+           [](ModelOptions* self) {
+             new (self) ModelOptions();
+             self->door = gp::Door::python;
+           })
       .def_rw("time", &ModelOptions::time)
       .def_rw("grid", &ModelOptions::grid)
       .def_rw("amplitude", &ModelOptions::amplitude, nb::arg().none())
@@ -121,7 +116,9 @@ void bind_options(nb::module_& module) {
       .def_rw("preparation", &ModelOptions::preparation)
       .def("set_kind", [](ModelOptions& self, const std::string& word) { self.kind = kind_of(word); })
       .def("set_criterion",
-           [](ModelOptions& self, const std::string& word) { self.criterion = criterion_of(word); })
+           [](ModelOptions& self, const std::string& word) {
+             self.criterion = chosen<gp::Criterion>("criterion", gp::criterion_words(), word);
+           })
       .def("set_cg",
            [](ModelOptions& self, double residual) {
              self.solver = gp::Solver::conjugate_gradients;
@@ -149,6 +146,28 @@ void bind_options(nb::module_& module) {
       .def("set_exact_attention", [](ModelOptions& self, bool exact) { self.gram.exact_attention = exact; })
       .def("set_threads", [](ModelOptions& self, int threads) { self.gram.threads = threads; })
       .def("set_device", [](ModelOptions& self) { self.gram.device = chosen_device(); });
+}
+
+/// (argument, sentence with values and default) of every row of the table of fitting that Model.fit has.
+std::vector<std::pair<std::string, std::string>> fit_arguments() {
+  constexpr gp::Door here = gp::Door::python;
+  std::vector<std::pair<std::string, std::string>> arguments;
+  for (const gp::FitField& field : gp::fit_fields())
+    if (*field.argument != '\0')
+      arguments.emplace_back(field.argument, gp::in_words_of(here, field.meaning) + "; " + field.values.text() +
+                                                 " [" + gp::in_words_of(here, field.default_value) + "]");
+  return arguments;
+}
+
+/// Refuses what ModelOptions cannot hold together.
+void require_fit(bool regulariser, bool noise, bool relevance, bool features, bool diagonal) {
+  gp::FitRequest request;
+  request.gives_regulariser = regulariser;
+  request.gives_noise = noise;
+  request.relevance = relevance;
+  request.features = features;
+  request.diagonal = diagonal;
+  gp::require_fit(request, gp::Door::python);
 }
 
 ModelOptions with_stop(ModelOptions options, std::stop_token stop) {
@@ -454,6 +473,9 @@ void bind_models(nb::module_& module) {
   bind_model(module);
   module.def("learn_inputs", &learned_inputs, "network"_a, "x"_a, "y"_a, "classes"_a, "kernel"_a, "rounds"_a,
              "full_matrix"_a, "groups"_a, "check"_a, "threads"_a);
+  module.def("fit_arguments", &fit_arguments);
+  module.def("require_fit", &require_fit, "regulariser"_a = false, "noise"_a = false, "relevance"_a = false,
+             "features"_a = false, "diagonal"_a = false);
   module.def("search", &searched, "parameters"_a, "score"_a, "trials"_a, "known"_a);
 }
 

@@ -16,6 +16,7 @@ from ._arrays import Graphs, Inputs, batch, check_network, is_ragged, numbers, r
 from ._automatic import automatic_networks, likeliest
 from ._calibration import ClassCalibration
 from ._core import Network, Preprocessing
+from ._fit_arguments import says_fit_arguments
 from ._frames import Columns
 from ._html import matrix_html, network_html, rows_html, table
 from ._named_functions import functions_of
@@ -124,14 +125,14 @@ def _options(kind, time, regulariser, noise_variance, grid, criterion, amplitude
              residual=1e-10):
     options = _core.ModelOptions()
     options.set_kind(kind)
-    options.set_criterion(criterion)
+    if criterion is not None:
+        options.set_criterion(criterion)
     if solver == "cg":
         options.set_cg(real(residual, "residual"))
     elif solver != "cholesky":
         raise ValueError(f"solver: expected 'cholesky' or 'cg', got {solver!r}")
     options.time = real(time, "time")
-    if regulariser is not None and noise_variance is not None:
-        raise ValueError("expected regulariser (relative) or noise_variance (absolute), got both")
+    _core.require_fit(regulariser=regulariser is not None, noise=noise_variance is not None)
     if regulariser is not None:
         options.set_regulariser(real(regulariser, "regulariser"))
     if noise_variance is not None and np.ndim(noise_variance) > 0:
@@ -162,11 +163,8 @@ def _of_rows(values, name):
 
 
 def _set_learning(options, relevance, rounds, diagonal, groups):
-    rounds = whole(rounds, "learn_features")
-    if relevance and rounds > 0:
-        raise ValueError("expected relevance or learn_features, got both")
-    if rounds < 0 or (diagonal and rounds == 0):
-        raise ValueError("expected learn_features >= 0, and diagonal with learn_features only")
+    rounds = whole(rounds, "learn_features", 0)
+    _core.require_fit(relevance=bool(relevance), features=rounds > 0, diagonal=bool(diagonal))
     if relevance or rounds > 0:
         options.set_learning(rounds, not diagonal, [] if groups is None else [whole(group, "groups") for group in groups])
 
@@ -181,21 +179,6 @@ def class_scores(places, count):
 def _is_one_hot(rows):
     """Whether rows have two values, of which the larger one stands once in each."""
     return len(np.unique(rows)) == 2 and bool(((rows == rows.max()).sum(1) == 1).all())
-
-
-def _criterion(criterion, validation, solver, chooses):
-    """The criterion that is given, or the usual one; ValueError for those of validation data where there are none."""
-    if criterion is None and solver != "cg":
-        return "loo"
-    if criterion is None:
-        if chooses and validation is None:
-            raise ValueError("solver: 'cg' chooses the regulariser on validation data: give validation=(x, y) or a regulariser, or "
-                             "take 'cholesky'")
-        return "mse"
-    if validation is None and criterion in ("accuracy", "mse", "nlpd"):
-        raise ValueError(f"criterion: {criterion!r} is measured on validation data: give validation=(x, y), or take 'loo' or "
-                         "'evidence'")
-    return criterion
 
 
 class _Classes:
@@ -314,6 +297,7 @@ class Model:
         self._columns = Columns.read(model.preparation)
 
     @classmethod
+    @says_fit_arguments()
     def fit(cls, network: Network | str, x: Inputs, y: ArrayLike, *, validation: Validation | None = None,
             labels: bool = False, kind: str = "bayesian", time: float = np.inf, regulariser: float | None = None,
             noise_variance: float | ArrayLike | None = None, weights: ArrayLike | None = None,
@@ -332,34 +316,12 @@ class Model:
                        of these inputs; y are labels if those of the training are
         labels         True: y are classes, any integers or texts, or one-hot rows; the classes are those that occur in y. class_names are those
                        of the labels 0, 1, ..., or of the different labels in ascending order
-        kind           'bayesian': the posterior with the NNGP; 'trained': networks after gradient flow for `time`
-        regulariser    relative to the kernel's mean diagonal; or noise_variance, in squared units of the targets. Without
-                       either, the best of `grid` by `criterion`: 'loo', 'evidence', 'accuracy', 'mse' or 'nlpd'; None: 'loo', or
-                       'mse' of 'cg'
-        solver         'cholesky', or 'cg': conjugate gradients until this relative `residual`, which hold no second matrix, and within
-                       `with widelimit.device(...)`, for networks without positions, no matrix at all. They choose by 'mse' or
-                       'accuracy', and give no evidence, leave-one-out and finite times; predict() solves for variances with some tens
-                       of passes over the kernel for 256 inputs, mean() does not
-        noise_variance of observations, in squared units of the targets: a number for all, whose kernel has these units too, or
-                       known ones [n], beside which the amplitude is learned
-        weights        [n], positive: the noise variance of a row is that of the model over its weight
-        relevance      learn a scale for each channel, and variances of weights and biases, by the gradient of the evidence
-        learn_features learn a linear map of the channels in so many rounds of kernel regression and average gradient outer
-                       products; with diagonal a factor for each channel. Both ways are kept only if each third of the
-                       training data is predicted better from what is learned from the other two: see `learned`
-        groups         of each channel; channels of the same number share a scale
-        amplitude      factor on the kernel of standardised targets; None: the one that makes the targets of each output, or of
-                       all classes, most likely, in closed form
-        targets_as_they_are  False: numbers are standardised, each output separately, and predictions are put back; with
-                       noise_variance they are only centred. Classes are never standardised
-        flip           average kernels over inputs and mirror images; a Preprocessing is fitted with mirror_images=True
-        refit          fit to training and validation data together once the regulariser is chosen
+        FIT_ARGUMENTS
+        groups         of each channel, beside relevance and learn_features; channels of the same number share a scale
         preprocessing  'none', 'pixel', 'image', 'channel', 'zca' or a Preprocessing: kept, and also applied to the inputs of
                        predictions
         precision      as in gram()
         lengths, mask, graphs   of x, as in gram()
-        gram_folder    a folder in which Gram matrices are kept and looked for, so that another fit of this network to these
-                       inputs does not compute them again
         progress       called with (pairs done, total pairs) of the Gram matrices; True: a bar of tqdm, or a line
         exact_attention  as in gram()
         columns        names of the columns of an array x [n, channels], for `columns`; frames have their own
@@ -373,7 +335,6 @@ class Model:
             given = {name: value for name, value in locals().items() if name not in ("cls", "network", "x", "y")}
             return cls._of_likeliest(network, x, y, given)
         check_network(network, "network, x, y")
-        criterion = _criterion(criterion, validation, solver, regulariser is None and noise_variance is None)
         named = Columns.of(x, columns)
         inputs = _Inputs(preprocessing, x, precision, flip)
         options = _options(kind, time, regulariser, noise_variance, grid, criterion, amplitude, flip, refit, class_names,
@@ -422,7 +383,6 @@ class Model:
         """The scores of the regularisers of the grid with this network, and the best one: a Selection, for searches. Arguments,
         errors and cost are those of fit(), without the factorization."""
         check_network(network, "network, x, y")
-        criterion = _criterion(criterion, validation, solver, True)
         inputs = _Inputs(preprocessing, x, precision, flip)
         options = _options(kind, np.inf, None, None, grid, criterion, None, flip, False, (), inputs.preprocessing, threads,
                            gram_folder=gram_folder, solver=solver, residual=residual)

@@ -15,6 +15,7 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted, vali
 from ._arrays import numbers
 from ._automatic import default_network
 from ._core import Network
+from ._fit_arguments import says_fit_arguments
 from ._frames import Columns, as_table
 from .kernels import gram, gram_diagonal
 from .models import Model, ObservationLaw
@@ -137,6 +138,7 @@ def _counted(X, y, sample_weight):
     return np.repeat(X, times, axis=0), np.repeat(y, times, axis=0), None
 
 
+@says_fit_arguments(["relevance", "learn_features"], indent=4)
 class WideNetworkRegressor(RegressorMixin, _WideNetwork):
     """Gaussian-process regression with the NNGP of a network, or networks after training: widelimit.Model, `model_`, with
     scikit-learn's protocol. What it chooses, its amplitudes and its deviations are those of Model.fit.
@@ -151,11 +153,9 @@ class WideNetworkRegressor(RegressorMixin, _WideNetwork):
                  left-out targets best (`regularizer_`, an array if outputs differ)
     precision    'float' or 'double', of the kernel; the solver computes in double
     threads      0: one for each core
-    relevance    True: learn a scale for each feature, with variances of weights and biases, by the gradient of the evidence
-    learn_features  so many rounds of kernel regression and average gradient outer products learn a linear map of the features.
-                 Both ways are kept only if each third of the training data is predicted better from what is learned from the
-                 other two (`learned_`); `feature_map_` are the scales [features], the matrix, or None
+    FIT_ARGUMENTS
 
+    What relevance and learn_features found is in `learned_`; `feature_map_` are the scales [features], the matrix, or None.
     `log_marginal_likelihood_` is that of the targets, of 'nngp'. fit() raises ValueError for a single row and for parameters out
     of range, and NumericalError if the kernel cannot be factorised with any candidate.
     """

@@ -69,6 +69,11 @@ FieldValues FieldValues::within(double from, double to) {
   return {text, with_article(text), number_check([from, to](double x) { return x >= from && x <= to; })};
 }
 
+FieldValues FieldValues::inside(double from, double to) {
+  const std::string text = fmt::format("number > {:g} and < {:g}", from, to);
+  return {text, with_article(text), number_check([from, to](double x) { return x > from && x < to; })};
+}
+
 FieldValues FieldValues::zero_or_at_least(double bound) {
   const std::string text = fmt::format("0 or number >= {:g}", bound);
   return {text, fmt::format("0 or a number >= {:g}", bound),

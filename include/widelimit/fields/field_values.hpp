@@ -24,6 +24,8 @@ class FieldValues {
   static FieldValues above(double bound);
   static FieldValues at_least(double bound);
   static FieldValues within(double from, double to);
+  /// Without its ends.
+  static FieldValues inside(double from, double to);
   static FieldValues zero_or_at_least(double bound);
   static FieldValues integer(Index from, Index to);
   static FieldValues integer_at_least(Index from);

@@ -5,9 +5,11 @@
 #include <optional>
 #include <stop_token>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "widelimit/gp/calibration.hpp"
+#include "widelimit/gp/fit_fields.hpp"
 #include "widelimit/gp/gradient_flow.hpp"
 #include "widelimit/gp/gram_source.hpp"
 #include "widelimit/gp/kernel_solver.hpp"
@@ -85,46 +87,22 @@ struct Fit {
 [[nodiscard]] TargetScale fit_scale(const Matrix<double>& targets, TargetKind kind,
                                     const FitOptions& options);
 
-/// ArgumentError for a criterion that does not apply to targets of this kind.
-void require_criterion(Criterion criterion, TargetKind kind);
-
 /// ArgumentError for an output whose training targets are all equal (0, for classes and targets as they are), so that
 /// no amplitude fits them, where `remedy` says how to give one; and for numbers, not as they are, whose variances
 /// double cannot hold.
 void require_varying_targets(const Matrix<double>& targets, TargetKind kind, bool as_they_are,
                              const char* remedy);
 
-/// ArgumentError, preceded by `where`, for noise variances and weights that do not fit the targets, the kernel or the
-/// noise that is given.
-void require_rows(const Problem& problem, const FitOptions& options, bool nngp_alone, const char* where);
+/// ArgumentError, preceded by `where`, for noise variances and weights that are not positive or do not fit the targets.
+void require_rows(const Problem& problem, std::string_view where);
 
-/// What conjugate gradients are asked for.
-struct IterativeWishes {
-  Index inputs = 0;  ///< Training inputs and outputs, where they are known.
-  Index outputs = 0;
-  bool finite_times = false;
-  bool knows_noise = false;
-  bool has_amplitude = false;
-  std::optional<Criterion> chooses_by = {};  ///< Absent where nothing is chosen, or by the usual criterion.
-};
-
-/// What a door calls the things that messages name.
-struct SolverWords {
-  const char* time = "finite time";
-  const char* amplitude = "an amplitude";
-  const char* noise = "known noise variances";
-  const char* regulariser = "a regulariser";
-  const char* cholesky = "the solver cholesky";
-};
-
-/// Why conjugate gradients cannot do that, and what to do instead; empty where they can.
-[[nodiscard]] std::string against_conjugate_gradients(const IterativeWishes& wishes,
-                                                      const SolverWords& words = {});
+/// What require_fit() is told of a problem and its options; what the door knows besides is added by it.
+[[nodiscard]] FitRequest fit_request(const Problem& problem, const FitOptions& options, bool trained);
 
 /// Takes a problem and the kernels of its inputs to posteriors, one kernel after the other.
 class Fitter {
  public:
-  /// Errors  those of require_rows(), which is called by whoever knows what people said. The Gram matrices are used up
+  /// Errors  those of require_rows() and require_fit(), which are called by whoever knows what people said. The Gram matrices are used up
   ///         by the last fit().
   Fitter(Problem problem, FitOptions options, GramSources grams, MakeSolver make_solver);
   Fitter(const Fitter&) = delete;

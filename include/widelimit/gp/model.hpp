@@ -57,8 +57,9 @@ struct ModelOptions {
   /// model over its weight. A weight of 2 says that a row is the mean of two observations. Empty: 1 for all.
   Vector<double> weights = {};
   std::vector<double> grid = regulariser_grid();
-  /// leave_one_out predicted held-out data better than evidence wherever both were measured (docs/inference.md).
-  Criterion criterion = Criterion::leave_one_out;
+  /// Absent: leave_one_out, which predicted held-out data better than evidence wherever both were measured
+  /// (docs/inference.md), or mean_squared_error with conjugate gradients.
+  std::optional<Criterion> criterion = {};
   /// Factor on the kernel of standardised targets. Absent: of each output the one that makes its targets most likely,
   /// in closed form (see Regression and GradientFlow::leave_one_out_amplitude()), and of classes one for all; with an
   /// AbsoluteNoise 1.
@@ -96,6 +97,7 @@ struct ModelOptions {
   std::optional<std::filesystem::path> gram_folder = {};
   /// Threads, memory, progress and stop of the Gram matrices and states; `kernels` is ignored.
   GramOptions gram = {};
+  Door door = Door::cpp;  ///< In whose words errors name these options.
 };
 
 /// The prediction of a model for inputs, in the units of the targets. Classes share one variance; outputs that are

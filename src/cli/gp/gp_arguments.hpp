@@ -27,13 +27,11 @@ struct InferenceArguments {
   bool flip = false;
   std::filesystem::path gram;
   std::optional<gp::Solver> solver;
-  bool noise_is_known = false;  ///< For each row: a column of the table.
+  gp::FitRequest request;  ///< What the command line says, made of it by check_gp_usage().
 
   /// Whether the regulariser is chosen on validation data.
   [[nodiscard]] bool takes_validation() const {
-    const bool factorizes = !solver || *solver != gp::Solver::conjugate_gradients;
-    return !noise_is_known && !choice.regulariser &&
-           (choice.criterion ? gp::needs_validation(*choice.criterion) : !factorizes);
+    return request.chooses() && gp::needs_validation(request.chosen_by());
   }
 };
 
@@ -59,7 +57,7 @@ struct GpArguments {
 /// Adds all options of `gp`. `arguments` must live until the arguments are parsed.
 void add_gp_options(CLI::App& command, GpArguments& arguments);
 
-/// Throws what CLI11 throws for options that do not fit each other.
-void check_gp_usage(const CLI::App& command, const GpArguments& arguments);
+/// Fills the request, and throws what CLI11 throws for options that do not fit each other.
+void check_gp_usage(const CLI::App& command, GpArguments& arguments);
 
 }  // namespace widelimit::cli

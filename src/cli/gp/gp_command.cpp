@@ -86,14 +86,6 @@ GpOptions options_of(const GpArguments& arguments, const GpTask<Scalar>& task) {
   return options;
 }
 
-/// What regularisers are chosen by: what the user says, or leave-one-out densities, which predicted best where it was
-/// measured (docs/inference.md); conjugate gradients have validation errors only.
-gp::Criterion criterion_of(const InferenceArguments& inference, gp::Solver solver) {
-  return inference.choice.criterion.value_or(solver == gp::Solver::conjugate_gradients
-                                                 ? gp::Criterion::mean_squared_error
-                                                 : gp::Criterion::leave_one_out);
-}
-
 /// A task, ready for kernels.
 template <typename Scalar>
 GpTask<Scalar> prepared_task(const GpArguments& arguments) {
@@ -101,9 +93,9 @@ GpTask<Scalar> prepared_task(const GpArguments& arguments) {
       load_prepared_task<Scalar>(arguments.data, arguments.inference.flip, [&](const auto& unprepared) {
         require_validation_for(unprepared, arguments);
         require_amplitude(unprepared, arguments);
-        if (const RegulariserChoice& choice = arguments.inference.choice;
-            choice.criterion && !choice.regulariser)
-          gp::require_criterion(*choice.criterion, unprepared.kind);
+        gp::FitRequest request = arguments.inference.request;
+        request.kind = unprepared.kind;
+        gp::require_fit(request, gp::Door::program);
         if (arguments.inference.flip) require_images_for_flips(unprepared);
       });
   task.description += ", " + to_string(arguments.kernel.precision);
@@ -155,14 +147,15 @@ class NetworkPredictor {
     gp::Workload work = workload();
     const gp::SolverChoice choice = gp::choose_solver(arguments.inference.solver, work, room.left());
     options_.solver = choice.solver;
-    options_.inference.criterion = criterion_of(arguments.inference, choice.solver);
+    request_ = arguments.inference.request;
+    request_.solver = choice.solver;
+    options_.inference.criterion = request_.chosen_by();
     if (context_.dealer != nullptr && choice.solver == gp::Solver::distributed)
       options_.inference.threads = threads;
     else if (is_first())
       // It solves alone, with all of the machine's threads.
       numerics::require_room_for_threads(options_.inference.threads);
-    if (choice.solver == gp::Solver::conjugate_gradients) require_iterative(choice);
-    require_validation(choice);
+    require_possible(choice);
     if (choice.solver == gp::Solver::distributed && !work.needs.against_distributed.empty())
       throw ArgumentError("--solver distributed: " + work.needs.against_distributed);
     if (context_.dealer != nullptr && arguments.store.part.parts > 1)
@@ -267,25 +260,13 @@ class NetworkPredictor {
     return "";
   }
 
-  /// Known only now that the solver is: without a factorization regularisers are chosen on validation data.
-  void require_validation(const gp::SolverChoice& choice) const {
-    const gp::InferenceOptions& inference = options_.inference;
-    if (!inference.chooses() || task_.validation || !gp::needs_validation(inference.criterion)) return;
-    throw ArgumentError(
-        fmt::format("{}; it chooses regularisers by {}, and there are no validation data: give --validation "
-                    "N or files of them, --regulariser, or --solver cholesky",
-                    choice.text, criterion_title(inference.criterion)));
-  }
-
-  void require_iterative(const gp::SolverChoice& choice) const {
-    gp::IterativeWishes wishes{.inputs = static_cast<Index>(task_.train.size()),
-                               .outputs = task_.train.targets->cols(),
-                               .finite_times = !options_.inference.times.empty(),
-                               .knows_noise = task_.noise_variances.size() > 0,
-                               .has_amplitude = options_.inference.amplitude.has_value()};
-    if (options_.inference.chooses()) wishes.chooses_by = arguments_.inference.choice.criterion;
-    if (const std::string reason = gp::against_conjugate_gradients(wishes, solver_words); !reason.empty())
-      throw ArgumentError(fmt::format("{}; {}", choice.text, reason));
+  /// What the solver cannot do shows only now that it is known.
+  void require_possible(const gp::SolverChoice& choice) {
+    request_.inputs = static_cast<Index>(task_.train.size());
+    request_.outputs = task_.train.targets->cols();
+    request_.has_validation = task_.validation.has_value();
+    if (const auto refusal = gp::fit_refusal(request_, gp::Door::program))
+      throw ArgumentError(fmt::format("{}; {}", choice.text, refusal->reason));
   }
 
   void run_network(std::size_t i) {
@@ -360,6 +341,7 @@ class NetworkPredictor {
   GpOptions options_;
   std::vector<std::string> places_;
   std::string solver_text_;
+  gp::FitRequest request_;
   std::optional<GpOutput> output_;
   std::optional<ReportPage> report_;
   std::optional<TestQuality> baselines_;              ///< Once they were needed.
@@ -389,7 +371,6 @@ void fill_gp_command(CLI::App& command, const RunContext& context) {
   command.callback([arguments, &command, &context] {
     check_gp_usage(command, *arguments);
     arguments->data.split = split_choice(command, arguments->data);
-    arguments->inference.noise_is_known = arguments->data.encoding.noise_variance.has_value();
     arguments->data.split.reads_validation = arguments->inference.takes_validation();
     leave_out_unread_validation(command, arguments->data);
     numerics::require_room_for_threads(threads_of(arguments->kernel.threads, context));

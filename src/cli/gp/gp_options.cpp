@@ -15,19 +15,15 @@ namespace {
 
 void add_inference_options(CLI::App& command, InferenceArguments& inference) {
   add_regulariser_options(command, inference.choice);
-  add_value(command, "--time", inference.options.times,
-            "Predictions of gradient flow at these times too, learning rate 1, loss half the sum of squares",
-            number_not_negative(), "T1,T2,...")
-      ->delimiter(',');
-  add_solver_option(
-      command, inference.solver,
-      "How systems with the Gram matrix are solved: factorized (cholesky), by conjugate gradients, which "
-      "read it from the store and need no second copy (cg; no evidence, no --time), or factorized by all "
-      "ranks of widelimit-mpi together (distributed) [by size and memory: docs/solvers.md]");
-  add_residual_option(command, inference.options.residual);
-  add_targets_option(command, inference.options.targets_as_they_are);
-  add_flip_option(command, inference.flip);
-  add_gram_option(command, inference.gram);
+  add_fit_option(command, "time", inference.options.times)
+      ->delimiter(',')
+      ->description(
+          "Predictions of gradient flow at these times too, learning rate 1, loss half the sum of squares");
+  add_solver_option(command, inference.solver);
+  add_fit_option(command, "residual", inference.options.residual);
+  add_fit_flag(command, "targets_as_they_are", inference.options.targets_as_they_are);
+  add_fit_flag(command, "flip", inference.flip);
+  add_fit_option(command, "gram_folder", inference.gram);
 }
 
 void add_output_options(CLI::App& command, OutputArguments& output) {
@@ -39,14 +35,6 @@ void add_output_options(CLI::App& command, OutputArguments& output) {
   command.add_flag("--no-pictures", output.no_pictures,
                    "Draw no confusion matrices as PNG files (drawing them takes gnuplot)");
   command.add_flag("--no-report", output.no_report, "Write no report.html");
-}
-
-/// Both kinds of columns are for the NNGP.
-void check_rows(const CLI::App& command, const GpArguments& arguments) {
-  check_row_usage(command, arguments.data);
-  for (const char* option : {"--noise-variance", "--weight"})
-    if (command.count(option) > 0 && arguments.kernel.kernels != Kernels::nngp)
-      throw CLI::ValidationError(option, "is for Bayesian regression: --kernel nngp");
 }
 
 }  // namespace
@@ -71,30 +59,16 @@ void add_gp_options(CLI::App& command, GpArguments& arguments) {
   add_output_options(command, arguments.output);
 }
 
-void check_gp_usage(const CLI::App& command, const GpArguments& arguments) {
+void check_gp_usage(const CLI::App& command, GpArguments& arguments) {
   check_data_usage(command, arguments.data);
-  check_learning_usage(command, arguments.learning);
-  if (arguments.learning.is_asked() && command.count("--store") > 0)
-    throw CLI::ValidationError(arguments.learning.relevance ? "--relevance" : "--learn-features",
-                               "changes the inputs, whose kernels a store keeps: leave out --store");
+  check_row_usage(command, arguments.data);
+  InferenceArguments& inference = arguments.inference;
+  inference.request = given_request(command, inference.choice, arguments.kernel.kernels, inference.solver);
+  check_fit_usage(inference.request);
   const bool is_drawn = *data_source(arguments.data.kind).validation == 0;
-  if (is_drawn && arguments.inference.takes_validation() && arguments.data.images.validation == 0)
+  if (is_drawn && inference.takes_validation() && arguments.data.images.validation == 0)
     throw CLI::ValidationError("--validation",
                                "without validation data give --criterion loo or evidence, or --regulariser");
-  check_rows(command, arguments);
-  check_regulariser_usage(command, arguments.inference.choice, false,
-                          arguments.kernel.kernels != Kernels::nngp);
-  if (!arguments.store.folder.empty() && !arguments.inference.gram.empty())
-    throw CLI::ValidationError("--store", "and --gram both keep the Gram matrices: give one of them");
-  if (!arguments.store.folder.empty() && arguments.inference.flip)
-    throw CLI::ValidationError("--store", "holds the kernels of networks, not averages over flips (--flip)");
-  if (!arguments.inference.options.times.empty() && arguments.kernel.kernels == Kernels::nngp)
-    throw CLI::ValidationError("--time", "gradient flow needs the NTK: --kernel ntk or both");
-  if (arguments.inference.solver != gp::Solver::conjugate_gradients) return;
-  const gp::IterativeWishes wishes{.finite_times = !arguments.inference.options.times.empty(),
-                                   .chooses_by = arguments.inference.choice.criterion};
-  if (const std::string reason = gp::against_conjugate_gradients(wishes, solver_words); !reason.empty())
-    throw CLI::ValidationError("--solver", reason);
 }
 
 }  // namespace widelimit::cli

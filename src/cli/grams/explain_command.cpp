@@ -165,8 +165,8 @@ void fill_explain_command(CLI::App& command, const RunContext& context) {
   add_value(command, "--regulariser", arguments->regulariser,
             "Plan gp and fit with a regulariser that is given, which takes less than choosing one",
             positive_number(), "R");
-  add_solver_option(command, arguments->solver,
-                    "The solver of gp [by memory: docs/solvers.md] and fit [cholesky]");
+  add_solver_option(command, arguments->solver)
+      ->description("The solver of gp [by memory: docs/solvers.md] and fit [cholesky]");
   add_number(command, "--measure", arguments->measure_seconds,
              "Seconds to run inputs for the estimate of time, those of --x or some that resemble data; 0: no "
              "estimate",

@@ -6,7 +6,6 @@
 
 #include "cli/gp/grid_edge.hpp"
 #include "cli/models/fit_search.hpp"
-#include "cli/models/fit_solver.hpp"
 #include "cli/models/learning.hpp"
 #include "cli/models/model_scores.hpp"
 #include "cli/options/inference_options.hpp"
@@ -45,7 +44,8 @@ struct FitArguments {
   KernelOptions kernel{.kernels = Kernels::nngp};
   std::optional<double> time;
   RegulariserChoice choice;
-  FitSolver solver;
+  std::optional<gp::Solver> solver;
+  double residual = 1e-10;
   bool flip = false;
   bool refit = false;
   bool targets_as_they_are = false;
@@ -55,54 +55,29 @@ struct FitArguments {
   std::filesystem::path reliability;
   std::filesystem::path model;
 
-  /// Whether a regulariser is chosen, also that of a network that is searched for.
-  [[nodiscard]] bool chooses() const {
-    return (!choice.regulariser && !data.encoding.noise_variance) || !search.specs.empty();
+  gp::FitRequest request;  ///< What the command line says, made of it by check_fit_arguments().
+
+  [[nodiscard]] gp::Criterion criterion() const { return request.chosen_by(); }
+  [[nodiscard]] bool chooses_by_validation() const {
+    return request.chooses() && gp::needs_validation(criterion());
   }
-  [[nodiscard]] gp::Criterion criterion() const {
-    return choice.criterion.value_or(solver.usual_criterion());
-  }
-  [[nodiscard]] bool chooses_by_validation() const { return chooses() && gp::needs_validation(criterion()); }
   /// Whether anything but the scores of the last table reads validation data.
   [[nodiscard]] bool reads_validation() const { return refit || chooses_by_validation(); }
 };
 
-void check_fit_usage(const CLI::App& command, const FitArguments& arguments) {
+void check_fit_arguments(const CLI::App& command, FitArguments& arguments) {
   check_data_usage(command, arguments.data);
-  check_learning_usage(command, arguments.learning);
   check_row_usage(command, arguments.data);
-  if (arguments.data.encoding.noise_variance && arguments.refit)
-    throw CLI::ValidationError("--noise-variance", "the noise is known: leave out --refit");
   if (arguments.kernel.kernels == Kernels::both)
     throw CLI::ValidationError("--kernel", "a model has one: nngp or ntk");
-  if (arguments.time && arguments.kernel.kernels == Kernels::nngp)
-    throw CLI::ValidationError("--time", "gradient flow needs the NTK: --kernel ntk");
+  arguments.request = given_request(command, arguments.choice, arguments.kernel.kernels, arguments.solver);
+  arguments.request.is_model = true;
+  check_fit_usage(arguments.request);
   const bool searches = !arguments.search.specs.empty();
-  check_regulariser_usage(command, arguments.choice, searches, arguments.kernel.kernels != Kernels::nngp);
-  gp::IterativeWishes wishes{.finite_times = arguments.time.has_value(),
-                             .knows_noise = arguments.data.encoding.noise_variance.has_value(),
-                             .has_amplitude = arguments.choice.amplitude.has_value()};
-  if (arguments.chooses()) wishes.chooses_by = arguments.choice.criterion;
-  check_fit_solver_usage(command, arguments.solver, wishes);
   for (const char* option : {"--trials", "--table", "--plot"})
     if (!searches && command.count(option) > 0) throw CLI::ValidationError(option, "for --search only");
 }
 
-template <typename Scalar>
-void require_validation(const GpTask<Scalar>& task, const FitArguments& arguments) {
-  if (task.validation) return;
-  if (arguments.choice.criterion && gp::needs_validation(*arguments.choice.criterion))
-    throw DataError(fmt::format("--criterion {} takes validation data, there are none",
-                                criterion_name(*arguments.choice.criterion)));
-  if (arguments.chooses_by_validation())
-    throw DataError(
-        "--solver cg chooses the regulariser on validation data, there are none: give --validation N or "
-        "files of "
-        "them, --regulariser, or --solver cholesky");
-  if (arguments.refit) throw DataError("--refit takes validation data, there are none");
-}
-
-/// What means nothing for this kind of targets is refused before anything is computed.
 template <typename Scalar>
 void require_meaning(const GpTask<Scalar>& task, const FitArguments& arguments) {
   if (arguments.choice.criterion && arguments.chooses())
@@ -136,10 +111,11 @@ gp::ModelOptions options_of(const FitArguments& arguments, const GpTask<Scalar>&
   options.time = arguments.time.value_or(gp::infinite_time);
   options.flip = arguments.flip;
   if (arguments.choice.regulariser) options.noise = gp::RelativeRegulariser(*arguments.choice.regulariser);
-  options.criterion = arguments.criterion();
+  options.criterion = arguments.choice.criterion;
+  options.door = gp::Door::program;
   options.grid = arguments.choice.candidates;
-  options.solver = arguments.solver.solver();
-  options.residual = arguments.solver.residual;
+  options.solver = arguments.solver.value_or(gp::Solver::cholesky);
+  options.residual = arguments.residual;
   options.amplitude = arguments.choice.amplitude;
   options.learning = learning_options(arguments.learning, task.channel_groups);
   options.noise_variances = task.noise_variances;
@@ -177,7 +153,7 @@ Origin origin_of(const Network& network, const gp::LabelledInputs<Scalar>& train
   if (arguments.choice.candidates != gp::regulariser_grid())
     configuration["candidates"] = arguments.choice.candidates;
   if (arguments.flip) configuration["flip"] = true;
-  if (arguments.solver.iterates()) configuration["solver"] = "cg";
+  if (arguments.solver == gp::Solver::conjugate_gradients) configuration["solver"] = "cg";
   return {.command = "fit --search", .configuration = std::move(configuration)};
 }
 
@@ -200,6 +176,8 @@ gp::Model fitted_model(const Network& given, const GpTask<Scalar>& task, const F
     network = searched_network(SearchSpace(given, arguments.search.specs), arguments.search, train,
                                validation, of_trials, arguments.criterion(),
                                origin_of(given, train, validation, arguments), interrupt);
+    // It has compared the networks; beside a regulariser that is given it chooses nothing more.
+    if (options.noise) options.criterion.reset();
   }
   std::optional<ProgressBar> bar;
   options.gram.progress = [&](const GramProgress& progress) {
@@ -333,7 +311,7 @@ void require_room(const Network& network, const GpTask<Scalar>& task, const FitA
                 .validation = validation,
                 .test = static_cast<Index>(task.test.size()),
                 .outputs = task.train.targets->cols(),
-                .chooses = !arguments.choice.regulariser || !arguments.search.specs.empty(),
+                .chooses = arguments.request.chooses(),
                 .by_densities = by == gp::Criterion::leave_one_out ||
                                 by == gp::Criterion::negative_log_predictive_density,
                 .candidates = static_cast<Index>(arguments.choice.candidates.size()),
@@ -341,9 +319,10 @@ void require_room(const Network& network, const GpTask<Scalar>& task, const FitA
       .plan = plan};
   // Matrices that are kept are computed as such.
   if (!arguments.gram.empty()) work.plan->device_input_bytes = 0;
-  gp::require_resources(
-      "fit", gp::plan_resources(work, arguments.solver.solver(), gp::MemoryRoom::here(options.threads)),
-      work);
+  gp::require_resources("fit",
+                        gp::plan_resources(work, arguments.solver.value_or(gp::Solver::cholesky),
+                                           gp::MemoryRoom::here(options.threads)),
+                        work);
 }
 
 template <typename Scalar>
@@ -359,11 +338,9 @@ void run_fit(const FitArguments& arguments, const RunContext& context) {
   check_different_files({.read = {{"--path", arguments.data.path}, {"--gram", arguments.gram}},
                          .written = {{"--model", arguments.model}}});
   const auto task = load_prepared_task<Scalar>(arguments.data, arguments.flip, [&](const auto& unprepared) {
-    require_validation(unprepared, arguments);
     if (arguments.flip) require_images_for_flips(unprepared);
     require_meaning(unprepared, arguments);
   });
-  check_fit_outputs(arguments.solver, static_cast<Index>(task.train.size()), task.train.targets->cols());
   const Network network = network_for_inputs(arguments.network, task.train.inputs(), arguments.depth);
   require_room(network, task, arguments);
   say("{}, {}\n", visible_text(task.description), to_string(arguments.kernel.precision));
@@ -392,19 +369,17 @@ void add_fit_options(CLI::App& command, FitArguments& arguments) {
   add_kernel_options(command, arguments.kernel);
   command.get_option("--kernel")
       ->description("nngp: Bayesian posterior; ntk: networks after training [nngp]");
-  add_value(command, "--time", arguments.time,
-            "Of training, learning rate 1, loss half the sum of squares [infinite]", number_not_negative(),
-            "T");
+  add_fit_option(command, "time", arguments.time);
   add_regulariser_options(command, arguments.choice);
-  add_fit_solver_options(command, arguments.solver);
-  command.add_flag("--refit", arguments.refit,
-                   "Fit on training and validation data together once the regulariser is chosen");
-  add_targets_option(command, arguments.targets_as_they_are);
+  add_solver_option(command, arguments.solver);
+  add_fit_option(command, "residual", arguments.residual);
+  add_fit_flag(command, "refit", arguments.refit);
+  add_fit_flag(command, "targets_as_they_are", arguments.targets_as_they_are);
   add_search_options(command, arguments.search);
   add_learning_options(command, arguments.learning);
   add_row_options(command, arguments.data);
-  add_flip_option(command, arguments.flip);
-  add_gram_option(command, arguments.gram);
+  add_fit_flag(command, "flip", arguments.flip);
+  add_fit_option(command, "gram_folder", arguments.gram);
   add_picture_option(command, "--reliability", arguments.reliability,
                      "Picture of how often predictions of a confidence are right, on test data or else "
                      "validation data, with the fitted amplitude and with 1");
@@ -429,7 +404,7 @@ void fill_fit_command(CLI::App& command, const RunContext& context) {
       "  widelimit fit --network fcn:axes=0 --data npy --path arrays --solver cg --device gpu --model m\n"
       "  widelimit predict --model m --x new.npy --out predictions");
   command.callback([arguments, &command, &context] {
-    check_fit_usage(command, *arguments);
+    check_fit_arguments(command, *arguments);
     arguments->data.split = split_choice(command, arguments->data);
     arguments->data.split.reads_validation = arguments->reads_validation();
     leave_out_unread_validation(command, arguments->data);

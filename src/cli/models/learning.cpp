@@ -5,7 +5,7 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 
-#include "cli/options/ranges.hpp"
+#include "cli/options/inference_options.hpp"
 #include "cli/output/output_options.hpp"
 #include "widelimit/text/visible_text.hpp"
 
@@ -33,24 +33,9 @@ void map_inputs(GpSet<Scalar>& set, const gp::FeatureMap& map) {
 }  // namespace
 
 void add_learning_options(CLI::App& command, LearningChoice& choice) {
-  command.add_flag(
-      "--relevance", choice.relevance,
-      "Learn a scale for each channel (of a table: each column), with noise and variances of weights and "
-      "biases, by the gradient of the evidence; kept if it predicts thirds of the training data better");
-  add_value(
-      command, "--learn-features", choice.rounds,
-      "Learn a linear map of the channels in so many rounds of kernel regression and average gradient outer "
-      "products (recursive feature machines); kept if it predicts thirds of the training data better",
-      whole_number<int>(1, 100), "ROUNDS");
-  command.add_flag("--diagonal", choice.diagonal,
-                   "With --learn-features: a factor for each channel in place of a matrix");
-}
-
-void check_learning_usage(const CLI::App& command, const LearningChoice& choice) {
-  if (choice.relevance && choice.rounds > 0)
-    throw CLI::ValidationError("--learn-features", "give it or --relevance, not both");
-  if (command.count("--diagonal") > 0 && choice.rounds == 0)
-    throw CLI::ValidationError("--diagonal", "for --learn-features only");
+  add_fit_flag(command, "relevance", choice.relevance);
+  add_fit_option(command, "learn_features", choice.rounds);
+  add_fit_flag(command, "diagonal", choice.diagonal);
 }
 
 gp::LearningOptions learning_options(const LearningChoice& choice, const std::vector<Index>& groups) {
@@ -113,7 +98,8 @@ std::optional<LearnedTask<Scalar>> learned_task(const Network& network, const Gp
   options.kind = task.kind;
   if (inference.regulariser) options.noise = gp::RelativeRegulariser(*inference.regulariser);
   const Matrix<double>& y = *task.train.targets;
-  const gp::TargetScale scale = gp::fit_scale(y, task.kind, {.targets_as_they_are = inference.targets_as_they_are});
+  const gp::TargetScale scale =
+      gp::fit_scale(y, task.kind, {.targets_as_they_are = inference.targets_as_they_are});
   LearnedTask<Scalar> learned{gp::learn_inputs(network, task.train.inputs(), scale.standardised(y), options,
                                                {.threads = inference.threads, .stop = interrupt.token()}),
                               task};

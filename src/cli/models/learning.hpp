@@ -27,9 +27,6 @@ struct LearningChoice {
 /// Adds --relevance, --learn-features and --diagonal.
 void add_learning_options(CLI::App& command, LearningChoice& choice);
 
-/// Throws what CLI11 throws for options that do not fit each other.
-void check_learning_usage(const CLI::App& command, const LearningChoice& choice);
-
 /// Numbers of a table that come from one column share a scale.
 [[nodiscard]] gp::LearningOptions learning_options(const LearningChoice& choice,
                                                    const std::vector<Index>& groups);

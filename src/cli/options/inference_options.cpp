@@ -2,91 +2,96 @@
 
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
+#include <algorithm>
 #include <limits>
-#include <map>
+#include <nlohmann/json.hpp>
 
-#include "cli/options/ranges.hpp"
+#include "cli/options/table_options.hpp"
 
 namespace widelimit::cli {
 namespace {
 
-const std::map<std::string, gp::Criterion>& criteria() {
-  static const std::map<std::string, gp::Criterion> words{
-      {"accuracy", gp::Criterion::accuracy},
-      {"mse", gp::Criterion::mean_squared_error},
-      {"nlpd", gp::Criterion::negative_log_predictive_density},
-      {"evidence", gp::Criterion::evidence},
-      {"loo", gp::Criterion::leave_one_out}};
-  return words;
-}
+constexpr gp::Door here = gp::Door::program;
 
 }  // namespace
 
+std::string fit_help(const gp::FitField& field) {
+  const std::string meaning = gp::in_words_of(here, field.meaning);
+  return field.is_flag() ? meaning
+                         : fmt::format("{} [{}]", meaning, gp::in_words_of(here, field.default_value));
+}
+
+CLI::Validator fit_range(const gp::FitField& field) {
+  return CLI::Validator(
+      [values = field.values](const std::string& text) {
+        const nlohmann::json value = value_of_text(text);
+        // Of a list each of its values comes here.
+        return values.hold(value) || values.hold(nlohmann::json::array({value}))
+                   ? std::string()
+                   : fmt::format("must be {}, got {}", values.expected(), text);
+      },
+      "");
+}
+
+void add_fit_flag(CLI::App& command, std::string_view name, bool& target) {
+  const gp::FitField& field = gp::fit_field(name);
+  command.add_flag(field.option, target, fit_help(field));
+}
+
 void add_regulariser_options(CLI::App& command, RegulariserChoice& choice) {
-  add_value(command, "--regulariser", choice.regulariser,
-            "Noise variance relative to the mean diagonal of the kernel; chosen by --criterion if left out",
-            positive_number(), "R");
-  command
-      .add_option_function<std::string>(
-          "--criterion", [&choice](const std::string& word) { choice.criterion = criteria().at(word); },
-          "What to choose by: accuracy, mse or nlpd (negative log predictive density) of the "
-          "validation data, evidence (log marginal likelihood, of the NNGP), or loo "
-          "(leave-one-out density), which take no validation data [loo; with --solver cg, mse]")
-      ->check(CLI::IsMember(criteria()).description(""))
-      ->type_name("accuracy|mse|nlpd|evidence|loo");
-  add_value(command, "--candidates", choice.candidates,
-            "Regularisers to choose from [19 from 1e-7 to 100, two a decade]", positive_number(), "R1,R2,...")
-      ->delimiter(',');
-  add_value(command, "--amplitude", choice.amplitude,
-            "Factor on the kernels of standardised targets, 1 for networks as they are; it scales variances, "
-            "not means [fitted to the training targets: by evidence for nngp, leave-one-out for ntk]",
-            positive_number(), "A");
+  add_fit_option(command, "regulariser", choice.regulariser);
+  const gp::FitField& criterion = gp::fit_field("criterion");
+  const auto choose = [&choice](const std::string& word) {
+    for (const auto& [known, value] : gp::criterion_words())
+      if (known == word) choice.criterion = value;
+  };
+  command.add_option_function<std::string>(criterion.option, choose, fit_help(criterion))
+      ->check(fit_range(criterion))
+      ->type_name(criterion.placeholder);
+  add_fit_option(command, "grid", choice.candidates)->delimiter(',');
+  add_fit_option(command, "amplitude", choice.amplitude);
 }
 
-void check_regulariser_usage(const CLI::App& command, const RegulariserChoice& choice, bool searches,
-                             bool has_trained) {
-  constexpr const char* known = "--noise-variance";
-  for (const char* option : {"--regulariser", "--criterion", "--candidates"})
-    if (command.count(known) > 0 && command.count(option) > 0)
-      throw CLI::ValidationError(known, fmt::format("the noise is known: leave out {}", option));
-  for (const char* option : {"--criterion", "--candidates"})
-    if (choice.regulariser && command.count(option) > 0 &&
-        !(searches && std::string(option) == "--criterion"))
-      throw CLI::ValidationError(option, "there is nothing to choose with --regulariser");
-  if (choice.criterion == gp::Criterion::evidence && has_trained)
-    throw CLI::ValidationError("--criterion",
-                               "trained networks have no evidence: --kernel nngp, or another criterion");
+CLI::Option* add_solver_option(CLI::App& command, std::optional<gp::Solver>& solver) {
+  const gp::FitField& field = gp::fit_field("solver");
+  return add_choice<gp::Solver>(command, field.option, solver,
+                                {{"cholesky", gp::Solver::cholesky},
+                                 {"cg", gp::Solver::conjugate_gradients},
+                                 {"distributed", gp::Solver::distributed}},
+                                field.placeholder, fit_help(field));
 }
 
-void add_solver_option(CLI::App& command, std::optional<gp::Solver>& solver, const std::string& text) {
-  add_choice<gp::Solver>(command, "--solver", solver,
-                         {{"cholesky", gp::Solver::cholesky},
-                          {"cg", gp::Solver::conjugate_gradients},
-                          {"distributed", gp::Solver::distributed}},
-                         "cholesky|cg|distributed", text);
+gp::FitRequest given_request(const CLI::App& command, const RegulariserChoice& choice, Kernels kernels,
+                             std::optional<gp::Solver> solver) {
+  const auto given = [&command](const char* option) {
+    const CLI::Option* found = command.get_option_no_throw(option);
+    return found != nullptr && found->count() > 0;
+  };
+  gp::FitRequest request;
+  request.trained = kernels != Kernels::nngp;
+  request.gives_time = given("--time");
+  request.gives_regulariser = choice.regulariser.has_value();
+  request.knows_noise = given("--noise-variance");
+  request.weighs = given("--weight");
+  request.gives_candidates = given("--candidates");
+  request.criterion = choice.criterion;
+  request.has_amplitude = choice.amplitude.has_value();
+  request.refits = given("--refit");
+  request.searches = given("--search");
+  request.relevance = given("--relevance");
+  request.features = given("--learn-features") && command.get_option("--learn-features")->as<int>() > 0;
+  request.diagonal = given("--diagonal");
+  request.flips = given("--flip");
+  request.keeps_matrices = given("--gram");
+  request.stores_matrices = given("--store");
+  request.solver = solver;
+  request.gives_residual = given("--residual");
+  return request;
 }
 
-void add_residual_option(CLI::App& command, double& residual) {
-  add_number(command, "--residual", residual, "Relative residual at which conjugate gradients stop",
-             number_between_0_and_1(), "E");
-}
-
-void add_gram_option(CLI::App& command, std::filesystem::path& folder) {
-  add_value(command, "--gram", folder,
-            "Folder in which Gram matrices are kept: those that are there are read, others are computed",
-            "DIR");
-}
-
-void add_flip_option(CLI::App& command, bool& flip) {
-  command.add_flag("--flip", flip,
-                   "Average kernels over images and mirror images: two to four times the work");
-}
-
-void add_targets_option(CLI::App& command, bool& as_they_are) {
-  command.add_flag("--targets-as-they-are", as_they_are,
-                   "Fit numbers as they are; without it each output is centred and divided by its standard "
-                   "deviation over the training inputs, and predictions are put back");
+void check_fit_usage(const gp::FitRequest& request) {
+  if (const auto refusal = gp::fit_refusal(request, here))
+    throw CLI::ValidationError(refusal->field, refusal->reason);
 }
 
 const char* criterion_title(gp::Criterion criterion) {
@@ -126,7 +131,7 @@ double score_by(const gp::RegulariserScore& score, gp::Criterion criterion) {
 }
 
 const char* criterion_name(gp::Criterion criterion) {
-  for (const auto& [word, value] : criteria())
+  for (const auto& [word, value] : gp::criterion_words())
     if (value == criterion) return word.c_str();
   return "";
 }

@@ -1,19 +1,23 @@
 #pragma once
 
-#include <filesystem>
+#include <CLI/CLI.hpp>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
-#include "widelimit/gp/fit.hpp"
+#include "cli/options/ranges.hpp"
+#include "widelimit/gp/fit_fields.hpp"
 #include "widelimit/gp/selection.hpp"
 #include "widelimit/gp/solver_choice.hpp"
-
-namespace CLI {
-class App;
-}
+#include "widelimit/kernel/gram.hpp"
 
 namespace widelimit::cli {
+
+/// "Sentence [default]", in the words of the program.
+[[nodiscard]] std::string fit_help(const gp::FitField& field);
+
+[[nodiscard]] CLI::Validator fit_range(const gp::FitField& field);
 
 /// How a regulariser is found, and the amplitude beside it: the options that gp and fit have in common.
 struct RegulariserChoice {
@@ -23,35 +27,28 @@ struct RegulariserChoice {
   std::optional<double> amplitude;
 };
 
+/// The option of a row of the table of fitting, with the row's help and range.
+template <typename Value>
+CLI::Option* add_fit_option(CLI::App& command, std::string_view name, Value& target) {
+  const gp::FitField& field = gp::fit_field(name);
+  return add_value(command, field.option, target, fit_help(field), fit_range(field), field.placeholder);
+}
+
+/// The same of a flag.
+void add_fit_flag(CLI::App& command, std::string_view name, bool& target);
+
 /// Adds --regulariser, --criterion, --candidates and --amplitude.
 void add_regulariser_options(CLI::App& command, RegulariserChoice& choice);
 
-/// Throws CLI::ValidationError where nothing is left to choose, with --regulariser (unless `searches`, which then
-/// compares networks by it) or --noise-variance, and for evidence of trained networks.
-void check_regulariser_usage(const CLI::App& command, const RegulariserChoice& choice, bool searches,
-                             bool has_trained);
+/// Adds --solver.
+CLI::Option* add_solver_option(CLI::App& command, std::optional<gp::Solver>& solver);
 
-/// How messages about conjugate gradients call the options.
-inline constexpr gp::SolverWords solver_words{.time = "--time",
-                                              .amplitude = "--amplitude",
-                                              .noise = "--noise-variance",
-                                              .regulariser = "--regulariser",
-                                              .cholesky = "--solver cholesky"};
+/// What the command line says about a fit; the rest is known later, from data.
+[[nodiscard]] gp::FitRequest given_request(const CLI::App& command, const RegulariserChoice& choice,
+                                           Kernels kernels, std::optional<gp::Solver> solver);
 
-/// Adds --solver; `text` says what it means.
-void add_solver_option(CLI::App& command, std::optional<gp::Solver>& solver, const std::string& text);
-
-/// Adds --residual, of conjugate gradients.
-void add_residual_option(CLI::App& command, double& residual);
-
-/// Adds --gram: a folder of Gram matrices.
-void add_gram_option(CLI::App& command, std::filesystem::path& folder);
-
-/// Adds --flip.
-void add_flip_option(CLI::App& command, bool& flip);
-
-/// Adds --targets-as-they-are.
-void add_targets_option(CLI::App& command, bool& as_they_are);
+/// Throws CLI::ValidationError for what is refused, with the option and what to do.
+void check_fit_usage(const gp::FitRequest& request);
 
 /// As --criterion says it.
 [[nodiscard]] const char* criterion_name(gp::Criterion criterion);

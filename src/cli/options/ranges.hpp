@@ -66,10 +66,10 @@ CLI::Option* add_number(CLI::App& command, const std::string& name, Number& targ
 /// An option whose value is one of the words, in any case; the help shows them as `type`, word|word. Target takes a
 /// Value.
 template <typename Value, typename Target>
-void add_choice(CLI::App& command, const std::string& name, Target& target,
+CLI::Option* add_choice(CLI::App& command, const std::string& name, Target& target,
                 const std::map<std::string, Value>& words, const std::string& type,
                 const std::string& description) {
-  command
+  return command
       .add_option_function<std::string>(
           name, [&target, words](const std::string& word) { target = words.at(word); }, description)
       ->transform(CLI::IsMember(words, CLI::ignore_case).description(""))
@@ -91,11 +91,6 @@ inline void add_threads_option(CLI::App& command, int& threads) {
 inline CLI::Validator positive_number() {
   return number_in_range("a finite number above 0",
                          [](double number) { return number > 0 && std::isfinite(number); });
-}
-
-inline CLI::Validator number_between_0_and_1() {
-  return number_in_range("a number above 0 and below 1",
-                         [](double number) { return number > 0 && number < 1; });
 }
 
 inline CLI::Validator number_not_negative() {

@@ -134,7 +134,8 @@ std::vector<KernelPrediction> infer(
   fit.stop = stop;
   fit.progress = progress;
   Problem problem = problem_of(targets, options);
-  require_rows(problem, fit, options.kernels == Kernels::nngp, "infer");
+  require_rows(problem, "infer");
+  require_fit(fit_request(problem, fit, options.kernels != Kernels::nngp), Door::cpp, "infer");
   Fitter fitter(std::move(problem), std::move(fit), std::move(grams), make_solver);
   const TestPredictions at_test(fitter, targets.test, options.criterion);
   std::vector<KernelPrediction> predictions;

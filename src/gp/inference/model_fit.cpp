@@ -38,7 +38,7 @@ bool iterates(const ModelOptions& options) { return options.solver == Solver::co
 FitOptions fit_options(const ModelOptions& options) {
   FitOptions fit;
   fit.noise = options.noise;
-  fit.criterion = options.criterion;
+  fit.criterion = options.criterion.value_or(usual_criterion(options.solver));
   fit.candidates = options.grid;
   fit.amplitude = options.amplitude;
   fit.targets_as_they_are = options.targets_as_they_are;
@@ -218,16 +218,16 @@ class ModelFitting {
   ModelGrams<Scalar> grams_;
 };
 
-/// What conjugate gradients cannot do.
-void require_iterative(const Problem& problem, const FitOptions& fit, double time) {
-  IterativeWishes wishes{.inputs = problem.targets.rows(),
-                         .outputs = problem.targets.cols(),
-                         .finite_times = time != infinite_time,
-                         .knows_noise = problem.knows_noise(),
-                         .has_amplitude = fit.amplitude.has_value()};
-  if (fit.chooses(problem)) wishes.chooses_by = fit.criterion;
-  if (const std::string reason = against_conjugate_gradients(wishes); !reason.empty())
-    throw ArgumentError(fmt::format("{}: {}", fit_place, reason));
+/// What people asked for, in whose words refusals come.
+FitRequest request_of(const Problem& problem, const ModelOptions& options) {
+  FitRequest request = fit_request(problem, fit_options(options), options.kind == ModelKind::trained);
+  request.is_model = true;
+  request.gives_time = options.time != infinite_time;
+  request.criterion = options.criterion;
+  request.refits = options.refit;
+  request.flips = options.flip;
+  request.solver = options.solver;
+  return request;
 }
 
 template <typename Scalar>
@@ -244,9 +244,6 @@ void require_options(const ModelOptions& options, Index outputs) {
         "{}: flip averages over mirror images, of which the preprocessing ({}) makes something else; fit it "
         "with mirror_images",
         fit_place, to_string(options.preprocessing.kind())));
-  if (options.kind == ModelKind::bayesian && options.time != infinite_time)
-    throw ArgumentError(fmt::format("{}: a time is for trained networks, got {} for a bayesian model",
-                                    fit_place, options.time));
   if (!(options.time >= 0))
     throw ArgumentError(
         fmt::format("{}: time must be 0 or more, or infinite_time, got {}", fit_place, options.time));
@@ -269,25 +266,13 @@ void require_data(const LabelledInputs<Scalar>& train, const LabelledInputs<Scal
     require_inputs(validation->x, fit_place, "the validation batch");
     require_labelled(*validation, "the validation targets");
     require_shape(validation->y, -1, train.y.cols(), fit_place, "the validation targets");
-  } else if (options.refit) {
-    throw ArgumentError(fmt::format("{}: refit takes validation data", fit_place));
   }
   require_options(options, train.y.cols());
-  const FitOptions fit = fit_options(options);
   const Problem problem = problem_of(train, validation, options);
-  require_rows(problem, fit, options.kind == ModelKind::bayesian && !options.refit, fit_place);
-  if (options.solver == Solver::distributed)
-    throw ArgumentError(fmt::format(
-        "{}: expected the solver cholesky or conjugate_gradients; only gp shares its matrix among ranks",
-        fit_place));
-  if (iterates(options)) require_iterative(problem, fit, options.time);
-  if (!options.amplitude && !fit.is_in_units_of_targets())
+  require_rows(problem, fit_place);
+  require_fit(request_of(problem, options), options.door, options.door == Door::cpp ? fit_place : "");
+  if (!options.amplitude && !fit_options(options).is_in_units_of_targets())
     require_varying_targets(train.y, problem.kind, options.targets_as_they_are, "give one");
-  if (!options.noise) require_criterion(options.criterion, problem.kind);
-  if (fit.chooses(problem) && needs_validation(options.criterion) && validation == nullptr)
-    throw ArgumentError(
-        fmt::format("{}: the criterion takes validation data; give them, or choose evidence or leave_one_out",
-                    fit_place));
 }
 
 /// The data and options of a fit, once it is known which inputs matter.
