@@ -13,6 +13,7 @@
 #include "widelimit/gp/double_matrix.hpp"
 #include "widelimit/gp/feature_map.hpp"
 #include "widelimit/gp/fit.hpp"
+#include "widelimit/gp/fit_fields.hpp"
 #include "widelimit/gp/gradient_flow.hpp"
 #include "widelimit/gp/gram_cache.hpp"
 #include "widelimit/gp/gram_source.hpp"

@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 #include <tuple>
@@ -49,11 +50,6 @@ Choice chosen(const char* name, const std::vector<std::pair<std::string, Choice>
     known += (known.empty() ? "" : ", ") + spelling;
   }
   throw ArgumentError(std::string(name) + ": expected " + known + ", got " + word);
-}
-
-gp::ModelKind kind_of(const std::string& word) {
-  return chosen<gp::ModelKind>(
-      "kind", {{"bayesian", gp::ModelKind::bayesian}, {"trained", gp::ModelKind::trained}}, word);
 }
 
 /// A run on so many threads, left to itself soon after Ctrl-C: compute(run) owns what it uses but for `used`.
@@ -105,38 +101,26 @@ void bind_options(nb::module_& module) {
              new (self) ModelOptions();
              self->door = gp::Door::python;
            })
-      .def_rw("time", &ModelOptions::time)
-      .def_rw("grid", &ModelOptions::grid)
-      .def_rw("amplitude", &ModelOptions::amplitude, nb::arg().none())
-      .def_rw("flip", &ModelOptions::flip)
-      .def_rw("refit", &ModelOptions::refit)
-      .def_rw("targets_as_they_are", &ModelOptions::targets_as_they_are)
       .def_rw("class_names", &ModelOptions::class_names)
       .def_rw("preprocessing", &ModelOptions::preprocessing)
       .def_rw("preparation", &ModelOptions::preparation)
-      .def("set_kind", [](ModelOptions& self, const std::string& word) { self.kind = kind_of(word); })
-      .def("set_criterion",
-           [](ModelOptions& self, const std::string& word) {
-             self.criterion = chosen<gp::Criterion>("criterion", gp::criterion_words(), word);
-           })
-      .def("set_cg",
-           [](ModelOptions& self, double residual) {
-             self.solver = gp::Solver::conjugate_gradients;
-             self.residual = residual;
-           })
-      .def("set_regulariser",
-           [](ModelOptions& self, double eps) { self.noise = gp::RelativeRegulariser(eps); })
+      .def(
+          "set",
+          [](ModelOptions& self, const std::string& argument, const std::string& value) {
+            for (const gp::FitField& field : gp::fit_fields())
+              if (field.argument == argument)
+                return gp::set_fit_field(field, nlohmann::json::parse(value), gp::Door::python, self);
+            throw ArgumentError(argument + ": no argument of fitting");
+          },
+          "argument"_a, "value"_a, "A row of the table of fitting, as JSON.")
+      .def("set_groups",
+           [](ModelOptions& self, const std::vector<Index>& groups) { self.learning.groups = groups; })
       .def("set_noise_variance",
            [](ModelOptions& self, double variance) { self.noise = gp::AbsoluteNoise(variance); })
       .def("set_rows",
            [](ModelOptions& self, const std::string& name, const ArrayLikeObject& numbers) {
              (name == "weights" ? self.weights : self.noise_variances) = vector_of(numbers, name.c_str());
            })
-      .def("set_learning",
-           [](ModelOptions& self, int rounds, bool full_matrix, const std::vector<Index>& groups) {
-             self.learning = learning_of(rounds, full_matrix, groups);
-           })
-      .def_rw("gram_folder", &ModelOptions::gram_folder, nb::arg().none())
       .def("set_progress",
            [](ModelOptions& self, const ProgressFunction& progress) {
              self.gram.progress = [call = locked(progress)](const GramProgress& now) {
@@ -154,8 +138,9 @@ std::vector<std::pair<std::string, std::string>> fit_arguments() {
   std::vector<std::pair<std::string, std::string>> arguments;
   for (const gp::FitField& field : gp::fit_fields())
     if (*field.argument != '\0')
-      arguments.emplace_back(field.argument, gp::in_words_of(here, field.meaning) + "; " + field.values.text() +
-                                                 " [" + gp::in_words_of(here, field.default_value) + "]");
+      arguments.emplace_back(field.argument, gp::in_words_of(here, field.meaning) + "; " +
+                                                 field.values.text() + " [" +
+                                                 gp::in_words_of(here, field.default_value) + "]");
   return arguments;
 }
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import os
 import pathlib
 import tempfile
 import warnings
+from collections.abc import Iterable as Iterable_
 from typing import Any, Callable, Dict, Iterable, Mapping, NamedTuple, Sequence, Tuple, Union
 
 import numpy as np
@@ -120,36 +122,39 @@ class Selection(NamedTuple):
         return table([*names, ""], rows)
 
 
-def _options(kind, time, regulariser, noise_variance, grid, criterion, amplitude, flip, refit, class_names,
-             preprocessing, threads, targets_as_they_are=False, gram_folder=None, exact_attention=False, solver="cholesky",
-             residual=1e-10):
+def _json(value):
+    """A value as the table of fitting reads it: numbers that JSON lacks are their words."""
+    if isinstance(value, os.PathLike):
+        return os.fspath(value)
+    if isinstance(value, str) or not isinstance(value, Iterable_):
+        value = getattr(value, "item", lambda: value)()
+        return str(value) if isinstance(value, float) and not np.isfinite(value) else value
+    return [_json(one) for one in value]
+
+
+def _options(given, preprocessing):
+    """Options of the compiled half from the arguments of fit() or select(); arrays of rows are None or numbers."""
+    noise, weights = given.get("noise_variance"), given.get("weights")
+    rounds = whole(given.get("learn_features", 0), "learn_features", 0)
+    _core.require_fit(regulariser=given.get("regulariser") is not None, noise=noise is not None,
+                      relevance=bool(given.get("relevance")), features=rounds > 0, diagonal=bool(given.get("diagonal")))
     options = _core.ModelOptions()
-    options.set_kind(kind)
-    if criterion is not None:
-        options.set_criterion(criterion)
-    if solver == "cg":
-        options.set_cg(real(residual, "residual"))
-    elif solver != "cholesky":
-        raise ValueError(f"solver: expected 'cholesky' or 'cg', got {solver!r}")
-    options.time = real(time, "time")
-    _core.require_fit(regulariser=regulariser is not None, noise=noise_variance is not None)
-    if regulariser is not None:
-        options.set_regulariser(real(regulariser, "regulariser"))
-    if noise_variance is not None and np.ndim(noise_variance) > 0:
-        options.set_rows("noise_variance", _of_rows(noise_variance, "noise_variance"))
-    elif noise_variance is not None:
-        options.set_noise_variance(real(noise_variance, "noise_variance"))
-    if grid is not None:
-        options.grid = [real(eps, "grid") for eps in grid]
-    options.amplitude = None if amplitude is None else real(amplitude, "amplitude")
-    options.flip = flip
-    options.refit = refit
-    options.class_names = [str(name) for name in class_names]
+    for name, _ in _core.fit_arguments():
+        value = _json(given.get(name)) if name not in ("noise_variance", "weights") else None
+        if value is not None:
+            options.set(name, json.dumps([value] if name == "time" else value))
+    if noise is not None and np.ndim(noise) > 0:
+        options.set_rows("noise_variance", _of_rows(noise, "noise_variance"))
+    elif noise is not None:
+        options.set_noise_variance(real(noise, "noise_variance"))
+    if weights is not None:
+        options.set_rows("weights", _of_rows(weights, "weights"))
+    if given.get("groups") is not None:
+        options.set_groups([whole(group, "groups") for group in given["groups"]])
+    options.class_names = [str(name) for name in given.get("class_names", ())]
     options.preprocessing = preprocessing
-    options.targets_as_they_are = targets_as_they_are
-    options.gram_folder = None if gram_folder is None else os.fspath(gram_folder)
-    options.set_exact_attention(exact_attention)
-    options.set_threads(threads)
+    options.set_exact_attention(given.get("exact_attention", False))
+    options.set_threads(given["threads"])
     options.set_device()
     return options
 
@@ -160,13 +165,6 @@ def _of_rows(values, name):
     if values.size == 0:
         raise ValueError(f"{name}: expected a number for each input, got an empty array; None means that there are none")
     return values
-
-
-def _set_learning(options, relevance, rounds, diagonal, groups):
-    rounds = whole(rounds, "learn_features", 0)
-    _core.require_fit(relevance=bool(relevance), features=rounds > 0, diagonal=bool(diagonal))
-    if relevance or rounds > 0:
-        options.set_learning(rounds, not diagonal, [] if groups is None else [whole(group, "groups") for group in groups])
 
 
 def class_scores(places, count):
@@ -331,18 +329,14 @@ class Model:
         Raises ArgumentError for shapes and options that do not fit each other, NumericalError if no regulariser lifts
         the kernel above its rounding errors. Cost: the Gram matrix, n^3 / 3 operations, and 9 n^3 to choose.
         """
+        given = {name: value for name, value in locals().items() if name not in ("cls", "network", "x", "y")}
         if isinstance(network, str):
-            given = {name: value for name, value in locals().items() if name not in ("cls", "network", "x", "y")}
             return cls._of_likeliest(network, x, y, given)
         check_network(network, "network, x, y")
         named = Columns.of(x, columns)
         inputs = _Inputs(preprocessing, x, precision, flip)
-        options = _options(kind, time, regulariser, noise_variance, grid, criterion, amplitude, flip, refit, class_names,
-                           inputs.preprocessing, threads, targets_as_they_are, gram_folder, exact_attention, solver, residual)
+        options = _options(given, inputs.preprocessing)
         options.preparation = named.preparation(y)
-        if weights is not None:
-            options.set_rows("weights", _of_rows(weights, "weights"))
-        _set_learning(options, relevance, learn_features, diagonal, groups)
         classes = None
         train = inputs.batch(x, "x", lengths, mask, graphs)
         if labels:
@@ -382,10 +376,10 @@ class Model:
                residual: float = 1e-10) -> Selection:
         """The scores of the regularisers of the grid with this network, and the best one: a Selection, for searches. Arguments,
         errors and cost are those of fit(), without the factorization."""
+        given = dict(locals())
         check_network(network, "network, x, y")
         inputs = _Inputs(preprocessing, x, precision, flip)
-        options = _options(kind, np.inf, None, None, grid, criterion, None, flip, False, (), inputs.preprocessing, threads,
-                           gram_folder=gram_folder, solver=solver, residual=residual)
+        options = _options(given, inputs.preprocessing)
         targets = _targets
         if labels:
             classes = _Classes(y, ())

@@ -8,9 +8,10 @@
 #include <set>
 
 #include "widelimit/error.hpp"
-#include "widelimit/numerics/random.hpp"
+#include "widelimit/numerics/random_stream.hpp"
 
 using namespace widelimit;
+using numerics::RandomStream;
 using namespace widelimit::gp;
 
 namespace {
@@ -26,12 +27,11 @@ std::string refusal_of(const FitRequest& request, Door door = Door::program) {
 FitRequest drawn_request(RandomStream& stream) {
   const auto coin = [&stream] { return stream.uniform() < 0.3; };
   FitRequest request;
-  for (bool* fact :
-       {&request.trained, &request.is_model, &request.gives_time, &request.gives_regulariser,
-        &request.gives_noise, &request.knows_noise, &request.weighs, &request.gives_candidates,
-        &request.has_amplitude, &request.refits, &request.searches, &request.relevance, &request.features,
-        &request.diagonal, &request.flips, &request.keeps_matrices, &request.stores_matrices,
-        &request.gives_residual})
+  for (bool* fact : {&request.trained, &request.is_model, &request.gives_time, &request.gives_regulariser,
+                     &request.gives_noise, &request.knows_noise, &request.weighs, &request.gives_candidates,
+                     &request.has_amplitude, &request.refits, &request.searches, &request.relevance,
+                     &request.features, &request.diagonal, &request.flips, &request.keeps_matrices,
+                     &request.stores_matrices, &request.gives_residual})
     *fact = coin();
   if (coin()) request.criterion = criterion_words()[static_cast<std::size_t>(5 * stream.uniform())].second;
   if (coin()) request.solver = static_cast<Solver>(static_cast<int>(3 * stream.uniform()));
@@ -67,34 +67,42 @@ TEST_CASE("fit fields: each door has its own words") {
         "--kernel ntk, --candidates, --solver cg");
   CHECK(in_words_of(Door::python, "{kind=trained}, {grid}, {noise_variances}") ==
         "kind='trained', grid, noise_variance");
-  CHECK(in_words_of(Door::cpp, "{kind=trained}, {grid}, {solver=cg}") == "the kind trained, grid, the solver cg");
+  CHECK(in_words_of(Door::cpp, "{kind=trained}, {grid}, {solver=cg}") ==
+        "the kind trained, grid, the solver cg");
   CHECK(refusal_of({.gives_time = true}) == "--time: gradient flow needs the NTK: --kernel ntk");
-  CHECK(refusal_of({.gives_time = true}, Door::python) == "time: gradient flow needs the NTK: kind='trained'");
+  CHECK(refusal_of({.gives_time = true}, Door::python) ==
+        "time: gradient flow needs the NTK: kind='trained'");
 }
 
 TEST_CASE("fit fields: what is refused, and what beside it is not") {
   using Solver::conjugate_gradients;
   CHECK(refusal_of({}).empty());
-  CHECK(refusal_of({.gives_regulariser = true, .gives_noise = true}).starts_with("--noise-variance: expected it"));
+  CHECK(refusal_of({.gives_regulariser = true, .gives_noise = true})
+            .starts_with("--noise-variance: expected it"));
   CHECK(refusal_of({.gives_regulariser = true, .criterion = Criterion::evidence}) ==
         "--criterion: there is nothing to choose with --regulariser");
   CHECK(refusal_of({.gives_regulariser = true, .criterion = Criterion::evidence, .searches = true}).empty());
   CHECK(refusal_of({.gives_regulariser = true, .gives_candidates = true}).starts_with("--candidates: "));
   CHECK(refusal_of({.trained = true, .criterion = Criterion::evidence}).starts_with("--criterion: trained"));
-  CHECK(refusal_of({.criterion = Criterion::accuracy, .kind = TargetKind::numbers}).starts_with("--criterion: accuracy"));
+  CHECK(refusal_of({.criterion = Criterion::accuracy, .kind = TargetKind::numbers})
+            .starts_with("--criterion: accuracy"));
   CHECK(refusal_of({.criterion = Criterion::accuracy, .kind = TargetKind::classes}).empty());
-  CHECK(refusal_of({.criterion = Criterion::accuracy, .has_validation = false}).starts_with("--criterion: it is measured"));
+  CHECK(refusal_of({.criterion = Criterion::accuracy, .has_validation = false})
+            .starts_with("--criterion: it is measured"));
   CHECK(refusal_of({.criterion = Criterion::evidence, .has_validation = false}).empty());
   CHECK(refusal_of({.refits = true, .has_validation = false}).starts_with("--refit: it takes validation"));
   CHECK(refusal_of({.trained = true, .weighs = true}).starts_with("--weight: they are for Bayesian"));
   CHECK(refusal_of({.knows_noise = true, .weighs = true}).starts_with("--weight: give them or"));
   CHECK(refusal_of({.relevance = true, .features = true}).starts_with("--learn-features: "));
   CHECK(refusal_of({.diagonal = true}) == "--diagonal: it is for --learn-features only");
-  CHECK(refusal_of({.stores_matrices = true, .keeps_matrices = true} ).empty() == false);
+  CHECK(refusal_of({.stores_matrices = true, .keeps_matrices = true}).empty() == false);
   CHECK(refusal_of({.solver = conjugate_gradients}).empty());
-  CHECK(refusal_of({.solver = conjugate_gradients, .has_validation = false}).starts_with("--solver: cg chooses the regulariser"));
-  CHECK(refusal_of({.gives_regulariser = true, .solver = conjugate_gradients, .has_validation = false}).empty());
-  CHECK(refusal_of({.solver = conjugate_gradients, .inputs = 5, .outputs = 6}).starts_with("--solver: cg solves for no more"));
+  CHECK(refusal_of({.solver = conjugate_gradients, .has_validation = false})
+            .starts_with("--solver: cg chooses the regulariser"));
+  CHECK(refusal_of({.gives_regulariser = true, .solver = conjugate_gradients, .has_validation = false})
+            .empty());
+  CHECK(refusal_of({.solver = conjugate_gradients, .inputs = 5, .outputs = 6})
+            .starts_with("--solver: cg solves for no more"));
   CHECK(refusal_of({.is_model = true, .solver = Solver::distributed}).starts_with("--solver: a model keeps"));
   CHECK(refusal_of({.solver = Solver::distributed}).empty());
   CHECK_THROWS_WITH_AS(require_fit({.diagonal = true}, Door::cpp, "Model::fit"),

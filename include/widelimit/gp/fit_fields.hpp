@@ -1,5 +1,6 @@
 #pragma once
 
+#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -16,6 +17,8 @@
 /// has the combinations that are refused, each with its reason, which every door says in its own words.
 namespace widelimit::gp {
 
+struct ModelOptions;
+
 /// Through which people come; each has names of its own for the same things.
 enum class Door { program, cpp, python };
 
@@ -28,8 +31,11 @@ struct FitField {
   std::string default_value;  ///< In words, where it follows from others; empty for flags of the program.
   /// A sentence without its end. Others' names stand in braces: in_words_of().
   std::string meaning;
+  /// Puts a value that `values` hold into options; null where arrays or columns are given.
+  void (*set)(ModelOptions& options, const nlohmann::json& value);
 
   [[nodiscard]] bool is_flag() const { return *placeholder == '\0'; }
+  [[nodiscard]] bool is_list() const { return std::string_view(placeholder).ends_with(",..."); }
 };
 
 /// In the order of help and pages.
@@ -42,8 +48,15 @@ struct FitField {
 /// users write: "--kernel ntk", "kind='trained'".
 [[nodiscard]] std::string in_words_of(Door door, std::string_view sentence);
 
+/// Puts a value into options that a door named `field`. ArgumentError "NAME: expected ..., got ..." for a value that the
+/// row does not hold.
+void set_fit_field(const FitField& field, const nlohmann::json& value, Door door, ModelOptions& options);
+
 /// The words of a criterion: "loo", "evidence", "accuracy", "mse", "nlpd".
 [[nodiscard]] const Choices<Criterion>& criterion_words();
+
+/// The words of a solver: "cholesky", "cg", "distributed".
+[[nodiscard]] const Choices<Solver>& solver_words();
 
 /// What regularisers are chosen by where nobody says it.
 [[nodiscard]] Criterion usual_criterion(Solver solver);

@@ -6,7 +6,6 @@
 #include <vector>
 
 #include "cli/grams/store_options.hpp"
-#include "cli/models/learning.hpp"
 #include "cli/options/inference_options.hpp"
 #include "cli/options/kernel_options.hpp"
 #include "cli/output/output_folder.hpp"
@@ -21,20 +20,6 @@ class App;
 
 namespace widelimit::cli {
 
-struct InferenceArguments {
-  gp::InferenceOptions options;  ///< Kernels, threads and what `choice` has are given apart.
-  RegulariserChoice choice;
-  bool flip = false;
-  std::filesystem::path gram;
-  std::optional<gp::Solver> solver;
-  gp::FitRequest request;  ///< What the command line says, made of it by check_gp_usage().
-
-  /// Whether the regulariser is chosen on validation data.
-  [[nodiscard]] bool takes_validation() const {
-    return request.chooses() && gp::needs_validation(request.chosen_by());
-  }
-};
-
 struct OutputArguments {
   std::filesystem::path folder;
   OtherFiles other_files = OtherFiles::refused;
@@ -48,8 +33,8 @@ struct GpArguments {
   std::optional<Index> depth;
   DataArguments data;
   KernelOptions kernel;
-  InferenceArguments inference;
-  LearningChoice learning;
+  FitChoice fit;
+  std::vector<double> times;  ///< Of gradient flow, besides infinity.
   StoreArguments store;
   OutputArguments output;
 };

@@ -34,7 +34,7 @@ namespace {
 template <typename Scalar>
 void require_validation_for(const GpTask<Scalar>& task, const GpArguments& arguments) {
   const DataSource& source = data_source(arguments.data.kind);
-  if (!task.validation && arguments.inference.takes_validation())
+  if (!task.validation && arguments.fit.chooses_by_validation())
     throw DataError(
         fmt::format("{}: no {} to choose the regulariser on; add {} or give --criterion loo or --regulariser",
                     arguments.data.path.string(), source.validation, source.it));
@@ -47,9 +47,10 @@ std::string amplitude_text(const gp::InferenceOptions& options) {
 
 template <typename Scalar>
 void require_amplitude(const GpTask<Scalar>& task, const GpArguments& arguments) {
-  if (!arguments.inference.choice.amplitude)
-    gp::require_varying_targets(*task.train.targets, task.kind,
-                                arguments.inference.options.targets_as_they_are, "give --amplitude");
+  const gp::ModelOptions& given = arguments.fit.options;
+  if (!given.amplitude)
+    gp::require_varying_targets(*task.train.targets, task.kind, given.targets_as_they_are,
+                                "give --amplitude");
 }
 
 std::vector<NamedFile> files_read_by(const GpArguments& arguments) {
@@ -69,14 +70,17 @@ std::vector<Network> networks_for(const GpArguments& arguments, const GpSet<Scal
 
 template <typename Scalar>
 GpOptions options_of(const GpArguments& arguments, const GpTask<Scalar>& task) {
-  GpOptions options{.inference = arguments.inference.options,
-                    .flip = arguments.inference.flip,
-                    .gram_folder = arguments.inference.gram,
+  const gp::ModelOptions& given = arguments.fit.options;
+  GpOptions options{.inference = {},
+                    .flip = given.flip,
+                    .gram_folder = given.gram_folder.value_or(""),
                     .store = arguments.store};
-  const RegulariserChoice& choice = arguments.inference.choice;
-  options.inference.regulariser = choice.regulariser;
-  options.inference.candidates = choice.candidates;
-  options.inference.amplitude = choice.amplitude;
+  options.inference.regulariser = arguments.fit.regulariser();
+  options.inference.candidates = given.grid;
+  options.inference.amplitude = given.amplitude;
+  options.inference.times = arguments.times;
+  options.inference.targets_as_they_are = given.targets_as_they_are;
+  options.inference.residual = given.residual;
   options.inference.kernels = arguments.kernel.kernels;
   options.inference.threads = arguments.kernel.threads;
   options.inference.noise_variances = task.noise_variances;
@@ -90,13 +94,13 @@ GpOptions options_of(const GpArguments& arguments, const GpTask<Scalar>& task) {
 template <typename Scalar>
 GpTask<Scalar> prepared_task(const GpArguments& arguments) {
   auto task =
-      load_prepared_task<Scalar>(arguments.data, arguments.inference.flip, [&](const auto& unprepared) {
+      load_prepared_task<Scalar>(arguments.data, arguments.fit.options.flip, [&](const auto& unprepared) {
         require_validation_for(unprepared, arguments);
         require_amplitude(unprepared, arguments);
-        gp::FitRequest request = arguments.inference.request;
+        gp::FitRequest request = arguments.fit.request;
         request.kind = unprepared.kind;
         gp::require_fit(request, gp::Door::program);
-        if (arguments.inference.flip) require_images_for_flips(unprepared);
+        if (arguments.fit.options.flip) require_images_for_flips(unprepared);
       });
   task.description += ", " + to_string(arguments.kernel.precision);
   return task;
@@ -145,9 +149,9 @@ class NetworkPredictor {
     const int threads = threads_of(options_.inference.threads, context_);
     const gp::MemoryRoom room = gp::MemoryRoom::here(threads);
     gp::Workload work = workload();
-    const gp::SolverChoice choice = gp::choose_solver(arguments.inference.solver, work, room.left());
+    const gp::SolverChoice choice = gp::choose_solver(arguments.fit.request.solver, work, room.left());
     options_.solver = choice.solver;
-    request_ = arguments.inference.request;
+    request_ = arguments.fit.request;
     request_.solver = choice.solver;
     options_.inference.criterion = request_.chosen_by();
     if (context_.dealer != nullptr && choice.solver == gp::Solver::distributed)
@@ -199,7 +203,7 @@ class NetworkPredictor {
     const gp::Criterion by = options_.inference.criterion;
     work.needs.by_densities =
         by == gp::Criterion::leave_one_out || by == gp::Criterion::negative_log_predictive_density;
-    if (work.needs.chooses && gp::needs_validation(by) && arguments.inference.takes_validation())
+    if (work.needs.chooses && gp::needs_validation(by) && arguments.fit.chooses_by_validation())
       work.needs.validation = static_cast<Index>(task_.validation->size());
   }
 
@@ -252,7 +256,7 @@ class NetworkPredictor {
     if (std::string reason = context_.dealer->solver()->against_size(static_cast<Index>(task_.train.size()));
         !reason.empty())
       return reason;
-    const auto by = arguments_.inference.choice.criterion;
+    const auto by = arguments_.fit.options.criterion;
     if (by && *by == gp::Criterion::negative_log_predictive_density)
       return fmt::format(
           "it chooses regularisers by accuracy, mean squared error, leave-one-out or evidence, not by {}",
@@ -277,8 +281,8 @@ class NetworkPredictor {
       files::require_no_links(options.store.folder, places_[i]);
       options.store.folder /= places_[i];
     }
-    const std::optional<LearnedTask<Scalar>> learned =
-        learned_task(networks_[i], task_, arguments_.learning, options.inference, context_.interrupt);
+    const std::optional<LearnedTask<Scalar>> learned = learned_task(
+        networks_[i], task_, arguments_.fit.options.learning, options.inference, context_.interrupt);
     const GpTask<Scalar>& task = learned ? learned->task : task_;
     if (learned) {
       networks_[i] = learned->inputs.network;
@@ -371,7 +375,7 @@ void fill_gp_command(CLI::App& command, const RunContext& context) {
   command.callback([arguments, &command, &context] {
     check_gp_usage(command, *arguments);
     arguments->data.split = split_choice(command, arguments->data);
-    arguments->data.split.reads_validation = arguments->inference.takes_validation();
+    arguments->data.split.reads_validation = arguments->fit.chooses_by_validation();
     leave_out_unread_validation(command, arguments->data);
     numerics::require_room_for_threads(threads_of(arguments->kernel.threads, context));
     if (arguments->kernel.precision == Precision::float32)

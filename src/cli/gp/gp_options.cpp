@@ -13,17 +13,12 @@
 namespace widelimit::cli {
 namespace {
 
-void add_inference_options(CLI::App& command, InferenceArguments& inference) {
-  add_regulariser_options(command, inference.choice);
-  add_fit_option(command, "time", inference.options.times)
-      ->delimiter(',')
-      ->description(
-          "Predictions of gradient flow at these times too, learning rate 1, loss half the sum of squares");
-  add_solver_option(command, inference.solver);
-  add_fit_option(command, "residual", inference.options.residual);
-  add_fit_flag(command, "targets_as_they_are", inference.options.targets_as_they_are);
-  add_fit_flag(command, "flip", inference.flip);
-  add_fit_option(command, "gram_folder", inference.gram);
+/// gp predicts at several times, and always beside them at infinity.
+void add_times_option(CLI::App& command, std::vector<double>& times) {
+  add_value(command, gp::fit_field("time").option, times,
+            "Predictions of gradient flow at these times too, learning rate 1, loss half the sum of squares",
+            number_not_negative(), "T1,T2,...")
+      ->delimiter(',');
 }
 
 void add_output_options(CLI::App& command, OutputArguments& output) {
@@ -47,9 +42,12 @@ void add_gp_options(CLI::App& command, GpArguments& arguments) {
             "D");
   add_data_options(command, arguments.data);
   add_kernel_options(command, arguments.kernel);
-  add_inference_options(command, arguments.inference);
+  add_fit_options(command, arguments.fit,
+                  {"regulariser", "criterion", "grid", "amplitude", "solver", "residual",
+                   "targets_as_they_are", "flip", "gram_folder"});
+  add_times_option(command, arguments.times);
   add_row_options(command, arguments.data);
-  add_learning_options(command, arguments.learning);
+  add_fit_options(command, arguments.fit, {"relevance", "learn_features", "diagonal"});
   CLI::Option* store =
       add_value(command, "--store", arguments.store.folder,
                 "Folder for stores of the Gram matrices (one folder in it for each of several "
@@ -62,11 +60,9 @@ void add_gp_options(CLI::App& command, GpArguments& arguments) {
 void check_gp_usage(const CLI::App& command, GpArguments& arguments) {
   check_data_usage(command, arguments.data);
   check_row_usage(command, arguments.data);
-  InferenceArguments& inference = arguments.inference;
-  inference.request = given_request(command, inference.choice, arguments.kernel.kernels, inference.solver);
-  check_fit_usage(inference.request);
+  check_fit_usage(command, arguments.kernel.kernels, false, arguments.fit);
   const bool is_drawn = *data_source(arguments.data.kind).validation == 0;
-  if (is_drawn && inference.takes_validation() && arguments.data.images.validation == 0)
+  if (is_drawn && arguments.fit.chooses_by_validation() && arguments.data.images.validation == 0)
     throw CLI::ValidationError("--validation",
                                "without validation data give --criterion loo or evidence, or --regulariser");
 }

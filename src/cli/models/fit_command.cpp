@@ -42,27 +42,14 @@ struct FitArguments {
   std::optional<Index> depth;
   DataArguments data;
   KernelOptions kernel{.kernels = Kernels::nngp};
-  std::optional<double> time;
-  RegulariserChoice choice;
-  std::optional<gp::Solver> solver;
-  double residual = 1e-10;
-  bool flip = false;
-  bool refit = false;
-  bool targets_as_they_are = false;
+  FitChoice fit;
   SearchChoice search;
-  LearningChoice learning;
-  std::filesystem::path gram;
   std::filesystem::path reliability;
   std::filesystem::path model;
 
-  gp::FitRequest request;  ///< What the command line says, made of it by check_fit_arguments().
-
-  [[nodiscard]] gp::Criterion criterion() const { return request.chosen_by(); }
-  [[nodiscard]] bool chooses_by_validation() const {
-    return request.chooses() && gp::needs_validation(criterion());
-  }
+  [[nodiscard]] gp::Criterion criterion() const { return fit.request.chosen_by(); }
   /// Whether anything but the scores of the last table reads validation data.
-  [[nodiscard]] bool reads_validation() const { return refit || chooses_by_validation(); }
+  [[nodiscard]] bool reads_validation() const { return fit.options.refit || fit.chooses_by_validation(); }
 };
 
 void check_fit_arguments(const CLI::App& command, FitArguments& arguments) {
@@ -70,20 +57,24 @@ void check_fit_arguments(const CLI::App& command, FitArguments& arguments) {
   check_row_usage(command, arguments.data);
   if (arguments.kernel.kernels == Kernels::both)
     throw CLI::ValidationError("--kernel", "a model has one: nngp or ntk");
-  arguments.request = given_request(command, arguments.choice, arguments.kernel.kernels, arguments.solver);
-  arguments.request.is_model = true;
-  check_fit_usage(arguments.request);
+  check_fit_usage(command, arguments.kernel.kernels, true, arguments.fit);
   const bool searches = !arguments.search.specs.empty();
   for (const char* option : {"--trials", "--table", "--plot"})
     if (!searches && command.count(option) > 0) throw CLI::ValidationError(option, "for --search only");
 }
 
+/// What means nothing for these data is refused before anything is computed.
 template <typename Scalar>
 void require_meaning(const GpTask<Scalar>& task, const FitArguments& arguments) {
-  if (arguments.choice.criterion && arguments.chooses())
-    gp::require_criterion(*arguments.choice.criterion, task.kind);
+  gp::FitRequest request = arguments.fit.request;
+  request.kind = task.kind;
+  request.has_validation = task.validation.has_value();
+  request.inputs = static_cast<Index>(task.train.size());
+  request.outputs = task.train.targets->cols();
+  gp::require_fit(request, gp::Door::program);
   if (arguments.reliability.empty()) return;
-  const bool seen = (task.test.size() > 0 && task.test.targets) || (task.validation && !arguments.refit);
+  const bool seen =
+      (task.test.size() > 0 && task.test.targets) || (task.validation && !arguments.fit.options.refit);
   if (task.kind == TargetKind::classes && seen) return;
   throw DataError(
       fmt::format("--reliability takes classes, and validation or test data with targets; {}",
@@ -94,7 +85,7 @@ void require_meaning(const GpTask<Scalar>& task, const FitArguments& arguments) 
 template <typename Scalar>
 std::string rows_text(const GpTask<Scalar>& task, const FitArguments& arguments) {
   std::string text = fmt::format("fitted to {} training inputs", task.train.size());
-  if (task.validation && arguments.refit)
+  if (task.validation && arguments.fit.options.refit)
     text += fmt::format(", then with {} validation inputs as well", task.validation->size());
   else if (task.validation)
     text += arguments.reads_validation()
@@ -106,26 +97,16 @@ std::string rows_text(const GpTask<Scalar>& task, const FitArguments& arguments)
 
 template <typename Scalar>
 gp::ModelOptions options_of(const FitArguments& arguments, const GpTask<Scalar>& task) {
-  gp::ModelOptions options;
+  gp::ModelOptions options = arguments.fit.options;
   options.kind = arguments.kernel.kernels == Kernels::nngp ? gp::ModelKind::bayesian : gp::ModelKind::trained;
-  options.time = arguments.time.value_or(gp::infinite_time);
-  options.flip = arguments.flip;
-  if (arguments.choice.regulariser) options.noise = gp::RelativeRegulariser(*arguments.choice.regulariser);
-  options.criterion = arguments.choice.criterion;
   options.door = gp::Door::program;
-  options.grid = arguments.choice.candidates;
-  options.solver = arguments.solver.value_or(gp::Solver::cholesky);
-  options.residual = arguments.residual;
-  options.amplitude = arguments.choice.amplitude;
-  options.learning = learning_options(arguments.learning, task.channel_groups);
+  // Numbers of a table that come from one column share a scale.
+  options.learning.groups = task.channel_groups;
   options.noise_variances = task.noise_variances;
   options.weights = task.weights;
-  options.refit = arguments.refit;
   options.class_names = task.class_names;
-  options.targets_as_they_are = arguments.targets_as_they_are;
   options.preprocessing = task.preprocessing;
   options.preparation = task.preparation.dump();
-  if (!arguments.gram.empty()) options.gram_folder = arguments.gram;
   options.gram.threads = arguments.kernel.threads;
   options.gram.device = arguments.kernel.device;
   options.gram.exact_attention = arguments.kernel.exact_attention;
@@ -149,11 +130,11 @@ Origin origin_of(const Network& network, const gp::LabelledInputs<Scalar>& train
                                        {"criterion", criterion_name(arguments.criterion())},
                                        {"search", arguments.search.specs}};
   if (validation) configuration["validation"] = described(*validation);
-  if (arguments.choice.regulariser) configuration["regulariser"] = *arguments.choice.regulariser;
-  if (arguments.choice.candidates != gp::regulariser_grid())
-    configuration["candidates"] = arguments.choice.candidates;
-  if (arguments.flip) configuration["flip"] = true;
-  if (arguments.solver == gp::Solver::conjugate_gradients) configuration["solver"] = "cg";
+  const gp::ModelOptions& given = arguments.fit.options;
+  if (const auto regulariser = arguments.fit.regulariser()) configuration["regulariser"] = *regulariser;
+  if (given.grid != gp::regulariser_grid()) configuration["candidates"] = given.grid;
+  if (given.flip) configuration["flip"] = true;
+  if (given.solver == gp::Solver::conjugate_gradients) configuration["solver"] = "cg";
   return {.command = "fit --search", .configuration = std::move(configuration)};
 }
 
@@ -172,7 +153,7 @@ gp::Model fitted_model(const Network& given, const GpTask<Scalar>& task, const F
     of_trials.noise.reset();
     // Numbers that are searched for are the network's before anything is learned from the inputs.
     of_trials.learning = {};
-    if (arguments.choice.regulariser) of_trials.grid = {*arguments.choice.regulariser};
+    if (const auto regulariser = arguments.fit.regulariser()) of_trials.grid = {*regulariser};
     network = searched_network(SearchSpace(given, arguments.search.specs), arguments.search, train,
                                validation, of_trials, arguments.criterion(),
                                origin_of(given, train, validation, arguments), interrupt);
@@ -213,7 +194,7 @@ std::vector<Checked> checked_predictions(const gp::Model& model, const GpTask<Sc
     gp::ModelPrediction unscaled = with_amplitude_one(model, fitted);
     checked.push_back({name, *set.targets, std::move(fitted), std::move(unscaled)});
   };
-  if (task.validation && !arguments.refit) add("validation", *task.validation);
+  if (task.validation && !arguments.fit.options.refit) add("validation", *task.validation);
   add("test", task.test);
   return checked;
 }
@@ -223,7 +204,7 @@ template <typename Scalar>
 std::vector<QualityLine> all_scores(const gp::Model& model, const GpTask<Scalar>& task,
                                     const std::vector<Checked>& checked, const FitArguments& arguments) {
   std::vector<QualityLine> scores;
-  if (!arguments.refit)
+  if (!arguments.fit.options.refit)
     if (auto others = leave_one_out_scores(model, *task.train.targets)) scores.push_back(std::move(*others));
   for (const Checked& set : checked) {
     scores.push_back(scores_of(set.name, set.fitted, set.targets));
@@ -271,7 +252,7 @@ std::string choice_text(const gp::Model& model, const FitArguments& arguments) {
     const std::string of = selections.size() == 1 ? "" : fmt::format("output {}: ", c);
     text += fmt::format("{}regulariser {:.6g}, chosen by {} among {}{}\n", of, selection.best.value(),
                         criterion_name(arguments.criterion()), selection.scores.size(),
-                        arguments.refit ? "; fitted again with the validation data" : "");
+                        arguments.fit.options.refit ? "; fitted again with the validation data" : "");
     text += edge_text(of + kernel, selection.best.value(), selection.scores, "give --regulariser");
   }
   return text;
@@ -302,27 +283,26 @@ void require_room(const Network& network, const GpTask<Scalar>& task, const FitA
   const gp::Criterion by = arguments.criterion();
   const Plan plan = naming_errors(arguments.network,
                                   [&] { return explain<Scalar>(network, task.train.inputs(), options, 0); });
-  gp::Workload work{
-      .work = gp::Work::model,
-      .needs = {.inputs = static_cast<Index>(task.train.size()) + (arguments.refit ? validation : 0),
-                .entry_bytes = sizeof(Scalar),
-                .kernels = arguments.kernel.kernels,
-                .finite_times = arguments.time.has_value(),
-                .validation = validation,
-                .test = static_cast<Index>(task.test.size()),
-                .outputs = task.train.targets->cols(),
-                .chooses = arguments.request.chooses(),
-                .by_densities = by == gp::Criterion::leave_one_out ||
-                                by == gp::Criterion::negative_log_predictive_density,
-                .candidates = static_cast<Index>(arguments.choice.candidates.size()),
-                .flip = arguments.flip},
-      .plan = plan};
+  gp::Workload work{.work = gp::Work::model,
+                    .needs = {.inputs = static_cast<Index>(task.train.size()) +
+                                        (arguments.fit.options.refit ? validation : 0),
+                              .entry_bytes = sizeof(Scalar),
+                              .kernels = arguments.kernel.kernels,
+                              .finite_times = arguments.fit.request.gives_time,
+                              .validation = validation,
+                              .test = static_cast<Index>(task.test.size()),
+                              .outputs = task.train.targets->cols(),
+                              .chooses = arguments.fit.request.chooses(),
+                              .by_densities = by == gp::Criterion::leave_one_out ||
+                                              by == gp::Criterion::negative_log_predictive_density,
+                              .candidates = static_cast<Index>(arguments.fit.options.grid.size()),
+                              .flip = arguments.fit.options.flip},
+                    .plan = plan};
   // Matrices that are kept are computed as such.
-  if (!arguments.gram.empty()) work.plan->device_input_bytes = 0;
-  gp::require_resources("fit",
-                        gp::plan_resources(work, arguments.solver.value_or(gp::Solver::cholesky),
-                                           gp::MemoryRoom::here(options.threads)),
-                        work);
+  if (arguments.fit.options.gram_folder) work.plan->device_input_bytes = 0;
+  gp::require_resources(
+      "fit", gp::plan_resources(work, arguments.fit.options.solver, gp::MemoryRoom::here(options.threads)),
+      work);
 }
 
 template <typename Scalar>
@@ -331,16 +311,18 @@ void run_fit(const FitArguments& arguments, const RunContext& context) {
   check_output_files({.read = {{"--network", arguments.network},
                                {"--path", arguments.data.path},
                                {"--vectors", arguments.data.vectors},
-                               {"--gram", arguments.gram}},
+                               {"--gram", arguments.fit.options.gram_folder.value_or("")}},
                       .written = {{"--table", arguments.search.table},
                                   {"--plot", arguments.search.plot},
                                   {"--reliability", arguments.reliability}}});
-  check_different_files({.read = {{"--path", arguments.data.path}, {"--gram", arguments.gram}},
-                         .written = {{"--model", arguments.model}}});
-  const auto task = load_prepared_task<Scalar>(arguments.data, arguments.flip, [&](const auto& unprepared) {
-    if (arguments.flip) require_images_for_flips(unprepared);
-    require_meaning(unprepared, arguments);
-  });
+  check_different_files(
+      {.read = {{"--path", arguments.data.path}, {"--gram", arguments.fit.options.gram_folder.value_or("")}},
+       .written = {{"--model", arguments.model}}});
+  const auto task =
+      load_prepared_task<Scalar>(arguments.data, arguments.fit.options.flip, [&](const auto& unprepared) {
+        if (arguments.fit.options.flip) require_images_for_flips(unprepared);
+        require_meaning(unprepared, arguments);
+      });
   const Network network = network_for_inputs(arguments.network, task.train.inputs(), arguments.depth);
   require_room(network, task, arguments);
   say("{}, {}\n", visible_text(task.description), to_string(arguments.kernel.precision));
@@ -369,17 +351,12 @@ void add_fit_options(CLI::App& command, FitArguments& arguments) {
   add_kernel_options(command, arguments.kernel);
   command.get_option("--kernel")
       ->description("nngp: Bayesian posterior; ntk: networks after training [nngp]");
-  add_fit_option(command, "time", arguments.time);
-  add_regulariser_options(command, arguments.choice);
-  add_solver_option(command, arguments.solver);
-  add_fit_option(command, "residual", arguments.residual);
-  add_fit_flag(command, "refit", arguments.refit);
-  add_fit_flag(command, "targets_as_they_are", arguments.targets_as_they_are);
+  add_fit_options(command, arguments.fit,
+                  {"time", "regulariser", "criterion", "grid", "amplitude", "solver", "residual", "refit",
+                   "targets_as_they_are"});
   add_search_options(command, arguments.search);
-  add_learning_options(command, arguments.learning);
+  add_fit_options(command, arguments.fit, {"relevance", "learn_features", "diagonal", "flip", "gram_folder"});
   add_row_options(command, arguments.data);
-  add_fit_flag(command, "flip", arguments.flip);
-  add_fit_option(command, "gram_folder", arguments.gram);
   add_picture_option(command, "--reliability", arguments.reliability,
                      "Picture of how often predictions of a confidence are right, on test data or else "
                      "validation data, with the fitted amplitude and with 1");

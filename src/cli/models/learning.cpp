@@ -2,10 +2,8 @@
 
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 
-#include "cli/options/inference_options.hpp"
 #include "cli/output/output_options.hpp"
 #include "widelimit/text/visible_text.hpp"
 
@@ -31,22 +29,6 @@ void map_inputs(GpSet<Scalar>& set, const gp::FeatureMap& map) {
 }
 
 }  // namespace
-
-void add_learning_options(CLI::App& command, LearningChoice& choice) {
-  add_fit_flag(command, "relevance", choice.relevance);
-  add_fit_option(command, "learn_features", choice.rounds);
-  add_fit_flag(command, "diagonal", choice.diagonal);
-}
-
-gp::LearningOptions learning_options(const LearningChoice& choice, const std::vector<Index>& groups) {
-  gp::LearningOptions options;
-  if (choice.relevance) options.how = gp::InputLearning::relevance;
-  if (choice.rounds > 0) options.how = gp::InputLearning::features;
-  options.rounds = choice.rounds;
-  options.full_matrix = !choice.diagonal;
-  options.groups = groups;
-  return options;
-}
 
 std::vector<ChannelScale> channel_scales(const gp::FeatureMap& map, const std::vector<std::string>& names) {
   std::vector<ChannelScale> scales;
@@ -90,17 +72,18 @@ nlohmann::ordered_json learned_json(const gp::LearnedInputs& learned, const std:
 
 template <typename Scalar>
 std::optional<LearnedTask<Scalar>> learned_task(const Network& network, const GpTask<Scalar>& task,
-                                                const LearningChoice& choice, gp::InferenceOptions& inference,
+                                                gp::LearningOptions learning, gp::InferenceOptions& inference,
                                                 const Interrupt& interrupt) {
-  if (!choice.is_asked()) return std::nullopt;
-  gp::LearningOptions options = learning_options(choice, task.channel_groups);
-  options.kernel = inference.kernels == Kernels::ntk ? Kernels::ntk : Kernels::nngp;
-  options.kind = task.kind;
-  if (inference.regulariser) options.noise = gp::RelativeRegulariser(*inference.regulariser);
+  if (learning.how == gp::InputLearning::none) return std::nullopt;
+  // Numbers of a table that come from one column share a scale.
+  learning.groups = task.channel_groups;
+  learning.kernel = inference.kernels == Kernels::ntk ? Kernels::ntk : Kernels::nngp;
+  learning.kind = task.kind;
+  if (inference.regulariser) learning.noise = gp::RelativeRegulariser(*inference.regulariser);
   const Matrix<double>& y = *task.train.targets;
   const gp::TargetScale scale =
       gp::fit_scale(y, task.kind, {.targets_as_they_are = inference.targets_as_they_are});
-  LearnedTask<Scalar> learned{gp::learn_inputs(network, task.train.inputs(), scale.standardised(y), options,
+  LearnedTask<Scalar> learned{gp::learn_inputs(network, task.train.inputs(), scale.standardised(y), learning,
                                                {.threads = inference.threads, .stop = interrupt.token()}),
                               task};
   map_inputs(learned.task.train, learned.inputs.map);
@@ -112,10 +95,10 @@ std::optional<LearnedTask<Scalar>> learned_task(const Network& network, const Gp
 }
 
 template std::optional<LearnedTask<float>> learned_task(const Network&, const GpTask<float>&,
-                                                        const LearningChoice&, gp::InferenceOptions&,
+                                                        gp::LearningOptions, gp::InferenceOptions&,
                                                         const Interrupt&);
 template std::optional<LearnedTask<double>> learned_task(const Network&, const GpTask<double>&,
-                                                         const LearningChoice&, gp::InferenceOptions&,
+                                                         gp::LearningOptions, gp::InferenceOptions&,
                                                          const Interrupt&);
 
 }  // namespace widelimit::cli

@@ -9,27 +9,7 @@
 #include "cli/tasks/gp_task.hpp"
 #include "widelimit/gp/learned_inputs.hpp"
 
-namespace CLI {
-class App;
-}
-
 namespace widelimit::cli {
-
-/// Whether it is learned which inputs matter, as a user of `gp` or `fit` writes it.
-struct LearningChoice {
-  bool relevance = false;
-  int rounds = 0;  ///< Of feature learning; 0: none.
-  bool diagonal = false;
-
-  [[nodiscard]] bool is_asked() const { return relevance || rounds > 0; }
-};
-
-/// Adds --relevance, --learn-features and --diagonal.
-void add_learning_options(CLI::App& command, LearningChoice& choice);
-
-/// Numbers of a table that come from one column share a scale.
-[[nodiscard]] gp::LearningOptions learning_options(const LearningChoice& choice,
-                                                   const std::vector<Index>& groups);
 
 /// A channel and how much it matters: its scale, or the root of the diagonal of the learned metric.
 struct ChannelScale {
@@ -60,7 +40,7 @@ struct LearnedTask {
 template <typename Scalar>
 [[nodiscard]] std::optional<LearnedTask<Scalar>> learned_task(const Network& network,
                                                               const GpTask<Scalar>& task,
-                                                              const LearningChoice& choice,
+                                                              gp::LearningOptions learning,
                                                               gp::InferenceOptions& inference,
                                                               const Interrupt& interrupt);
 

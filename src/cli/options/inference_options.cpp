@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
+#include <CLI/CLI.hpp>
 #include <limits>
 #include <nlohmann/json.hpp>
 
@@ -13,6 +13,25 @@ namespace {
 
 constexpr gp::Door here = gp::Door::program;
 
+/// What a row holds where the command line says these texts.
+nlohmann::json field_value(const gp::FitField& field, const std::vector<std::string>& texts) {
+  // Names of folders are texts, numbers or not.
+  if (field.values.hold("any text")) return texts.front();
+  nlohmann::json values = nlohmann::json::array();
+  for (const std::string& text : texts) values.push_back(value_of_text(text));
+  return field.is_list() ? values : values.front();
+}
+
+CLI::Validator range_of(const gp::FitField& field) {
+  return CLI::Validator(
+      [&field](const std::string& text) {
+        return field.values.hold(field_value(field, {text}))
+                   ? std::string()
+                   : fmt::format("must be {}, got {}", field.values.expected(), text);
+      },
+      "");
+}
+
 }  // namespace
 
 std::string fit_help(const gp::FitField& field) {
@@ -21,75 +40,54 @@ std::string fit_help(const gp::FitField& field) {
                          : fmt::format("{} [{}]", meaning, gp::in_words_of(here, field.default_value));
 }
 
-CLI::Validator fit_range(const gp::FitField& field) {
-  return CLI::Validator(
-      [values = field.values](const std::string& text) {
-        const nlohmann::json value = value_of_text(text);
-        // Of a list each of its values comes here.
-        return values.hold(value) || values.hold(nlohmann::json::array({value}))
-                   ? std::string()
-                   : fmt::format("must be {}, got {}", values.expected(), text);
-      },
-      "");
+void add_fit_options(CLI::App& command, FitChoice& choice, const std::vector<std::string_view>& names) {
+  for (const std::string_view name : names) {
+    const gp::FitField& field = gp::fit_field(name);
+    gp::ModelOptions& options = choice.options;
+    if (field.is_flag()) {
+      command.add_flag_callback(
+          field.option, [&field, &options] { field.set(options, true); }, fit_help(field));
+      continue;
+    }
+    const auto read = [&field, &options](const std::vector<std::string>& texts) {
+      field.set(options, field_value(field, texts));
+    };
+    CLI::Option* option =
+        command.add_option_function<std::vector<std::string>>(field.option, read, fit_help(field))
+            ->type_name(field.placeholder)
+            ->check(range_of(field));
+    if (field.is_list())
+      option->delimiter(',');
+    else
+      option->expected(1);
+  }
 }
 
-void add_fit_flag(CLI::App& command, std::string_view name, bool& target) {
-  const gp::FitField& field = gp::fit_field(name);
-  command.add_flag(field.option, target, fit_help(field));
-}
-
-void add_regulariser_options(CLI::App& command, RegulariserChoice& choice) {
-  add_fit_option(command, "regulariser", choice.regulariser);
-  const gp::FitField& criterion = gp::fit_field("criterion");
-  const auto choose = [&choice](const std::string& word) {
-    for (const auto& [known, value] : gp::criterion_words())
-      if (known == word) choice.criterion = value;
-  };
-  command.add_option_function<std::string>(criterion.option, choose, fit_help(criterion))
-      ->check(fit_range(criterion))
-      ->type_name(criterion.placeholder);
-  add_fit_option(command, "grid", choice.candidates)->delimiter(',');
-  add_fit_option(command, "amplitude", choice.amplitude);
-}
-
-CLI::Option* add_solver_option(CLI::App& command, std::optional<gp::Solver>& solver) {
-  const gp::FitField& field = gp::fit_field("solver");
-  return add_choice<gp::Solver>(command, field.option, solver,
-                                {{"cholesky", gp::Solver::cholesky},
-                                 {"cg", gp::Solver::conjugate_gradients},
-                                 {"distributed", gp::Solver::distributed}},
-                                field.placeholder, fit_help(field));
-}
-
-gp::FitRequest given_request(const CLI::App& command, const RegulariserChoice& choice, Kernels kernels,
-                             std::optional<gp::Solver> solver) {
-  const auto given = [&command](const char* option) {
-    const CLI::Option* found = command.get_option_no_throw(option);
+void check_fit_usage(const CLI::App& command, Kernels kernels, bool is_model, FitChoice& choice) {
+  const auto given = [&command](std::string_view option) {
+    const CLI::Option* found = command.get_option_no_throw(std::string(option));
     return found != nullptr && found->count() > 0;
   };
-  gp::FitRequest request;
+  gp::FitRequest& request = choice.request;
   request.trained = kernels != Kernels::nngp;
+  request.is_model = is_model;
   request.gives_time = given("--time");
-  request.gives_regulariser = choice.regulariser.has_value();
+  request.gives_regulariser = given("--regulariser");
   request.knows_noise = given("--noise-variance");
   request.weighs = given("--weight");
   request.gives_candidates = given("--candidates");
-  request.criterion = choice.criterion;
-  request.has_amplitude = choice.amplitude.has_value();
+  request.criterion = choice.options.criterion;
+  request.has_amplitude = given("--amplitude");
   request.refits = given("--refit");
   request.searches = given("--search");
   request.relevance = given("--relevance");
-  request.features = given("--learn-features") && command.get_option("--learn-features")->as<int>() > 0;
+  request.features = choice.options.learning.rounds > 0 && given("--learn-features");
   request.diagonal = given("--diagonal");
   request.flips = given("--flip");
   request.keeps_matrices = given("--gram");
   request.stores_matrices = given("--store");
-  request.solver = solver;
+  if (given("--solver")) request.solver = choice.options.solver;
   request.gives_residual = given("--residual");
-  return request;
-}
-
-void check_fit_usage(const gp::FitRequest& request) {
   if (const auto refusal = gp::fit_refusal(request, here))
     throw CLI::ValidationError(refusal->field, refusal->reason);
 }

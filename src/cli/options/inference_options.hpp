@@ -1,54 +1,46 @@
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <variant>
 #include <vector>
 
-#include "cli/options/ranges.hpp"
 #include "widelimit/gp/fit_fields.hpp"
+#include "widelimit/gp/model.hpp"
 #include "widelimit/gp/selection.hpp"
-#include "widelimit/gp/solver_choice.hpp"
 #include "widelimit/kernel/gram.hpp"
+
+namespace CLI {
+class App;
+}
 
 namespace widelimit::cli {
 
-/// "Sentence [default]", in the words of the program.
-[[nodiscard]] std::string fit_help(const gp::FitField& field);
+/// What a command was told of a fit, by options that are rows of the table of fitting.
+struct FitChoice {
+  gp::ModelOptions options;
+  gp::FitRequest request;  ///< Of the command line; data and the solver are added where they are known.
 
-[[nodiscard]] CLI::Validator fit_range(const gp::FitField& field);
-
-/// How a regulariser is found, and the amplitude beside it: the options that gp and fit have in common.
-struct RegulariserChoice {
-  std::optional<double> regulariser;
-  std::optional<gp::Criterion> criterion;
-  std::vector<double> candidates = gp::regulariser_grid();
-  std::optional<double> amplitude;
+  [[nodiscard]] std::optional<double> regulariser() const {
+    if (options.noise) return std::get<gp::RelativeRegulariser>(*options.noise).value();
+    return std::nullopt;
+  }
+  /// Whether the regulariser is chosen on validation data.
+  [[nodiscard]] bool chooses_by_validation() const {
+    return request.chooses() && gp::needs_validation(request.chosen_by());
+  }
 };
 
-/// The option of a row of the table of fitting, with the row's help and range.
-template <typename Value>
-CLI::Option* add_fit_option(CLI::App& command, std::string_view name, Value& target) {
-  const gp::FitField& field = gp::fit_field(name);
-  return add_value(command, field.option, target, fit_help(field), fit_range(field), field.placeholder);
-}
+/// An option for each of these rows, with the row's help and range.
+void add_fit_options(CLI::App& command, FitChoice& choice, const std::vector<std::string_view>& names);
 
-/// The same of a flag.
-void add_fit_flag(CLI::App& command, std::string_view name, bool& target);
+/// What the help says of a row: "sentence [default]".
+[[nodiscard]] std::string fit_help(const gp::FitField& field);
 
-/// Adds --regulariser, --criterion, --candidates and --amplitude.
-void add_regulariser_options(CLI::App& command, RegulariserChoice& choice);
-
-/// Adds --solver.
-CLI::Option* add_solver_option(CLI::App& command, std::optional<gp::Solver>& solver);
-
-/// What the command line says about a fit; the rest is known later, from data.
-[[nodiscard]] gp::FitRequest given_request(const CLI::App& command, const RegulariserChoice& choice,
-                                           Kernels kernels, std::optional<gp::Solver> solver);
-
-/// Throws CLI::ValidationError for what is refused, with the option and what to do.
-void check_fit_usage(const gp::FitRequest& request);
+/// Fills the request from what the command line says. Throws CLI::ValidationError for what is refused, with the option
+/// and what to do.
+void check_fit_usage(const CLI::App& command, Kernels kernels, bool is_model, FitChoice& choice);
 
 /// As --criterion says it.
 [[nodiscard]] const char* criterion_name(gp::Criterion criterion);

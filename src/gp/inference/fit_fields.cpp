@@ -7,72 +7,104 @@
 #include <nlohmann/json.hpp>
 #include <stdexcept>
 
+#include "gp/inference/known_noise.hpp"
 #include "widelimit/error.hpp"
 #include "widelimit/fields/config_fields.hpp"
 #include "widelimit/gp/fit.hpp"
+#include "widelimit/gp/model.hpp"
 
 namespace widelimit::gp {
 namespace {
 
 using V = FieldValues;
 
+template <typename Value>
+Value value_of(const Choices<Value>& words, const std::string& word) {
+  for (const auto& [known, value] : words)
+    if (known == word) return value;
+  throw std::out_of_range(word);  // The row's values are these words.
+}
+
 std::string no_default() { return "none"; }
 
 std::vector<FitField> rows() {
   const std::string grid = "19 from 1e-7 to 100, two a decade";
+  using O = ModelOptions;
+  using J = const nlohmann::json&;
   return {
       {"kind", "--kernel", "kind", "nngp|ntk", V::words({"bayesian", "trained"}), "bayesian",
        "Posterior of infinitely wide networks with the NNGP (bayesian, --kernel nngp), or networks after "
-       "gradient flow with the NTK (trained, --kernel ntk)"},
+       "gradient flow with the NTK (trained, --kernel ntk)",
+       [](O& o, J v) { o.kind = v == "trained" ? ModelKind::trained : ModelKind::bayesian; }},
       {"time", "--time", "time", "T1,T2,...", V::words_or({"inf"}, V::at_least(0)).list(), "inf",
-       "Time of training of {kind=trained}, learning rate 1, loss half the sum of squares"},
+       "Time of training of {kind=trained}, learning rate 1, loss half the sum of squares",
+       [](O& o, J v) { o.time = v.at(0) == "inf" ? infinite_time : v.at(0).get<double>(); }},
       {"regulariser", "--regulariser", "regulariser", "R", V::above(0), "chosen by {criterion}",
-       "Noise variance relative to the mean diagonal of the kernel"},
+       "Noise variance relative to the mean diagonal of the kernel",
+       [](O& o, J v) { o.noise = RelativeRegulariser(v.get<double>()); }},
       {"noise_variances", "--noise-variance", "noise_variance", "COLUMN", "numbers > 0, a row each",
        no_default(),
        "Known variances of the noise of the observations, in squared units of the targets, beside which the "
        "amplitude is learned; one number in place of an array holds for all rows, whose kernel then has "
        "these "
-       "units too"},
+       "units too",
+       nullptr},
       {"weights", "--weight", "weights", "COLUMN", "numbers > 0, a row each", "1 for all",
-       "Weights of the rows: the noise variance of a row is that of the model over its weight"},
+       "Weights of the rows: the noise variance of a row is that of the model over its weight", nullptr},
       {"criterion", "--criterion", "criterion", "accuracy|mse|nlpd|evidence|loo", V::words(criterion_words()),
        "loo; with {solver=cg} mse",
        "What to choose by: accuracy, mse or nlpd (negative log predictive density) of the validation data, "
        "evidence (log marginal likelihood, of the NNGP), or loo (leave-one-out density), which take no "
-       "validation data"},
-      {"grid", "--candidates", "grid", "R1,R2,...", V::above(0).list(), grid, "Regularisers to choose from"},
+       "validation data",
+       [](O& o, J v) { o.criterion = value_of(criterion_words(), v.get<std::string>()); }},
+      {"grid", "--candidates", "grid", "R1,R2,...", V::above(0).list(), grid, "Regularisers to choose from",
+       [](O& o, J v) { o.grid = v.get<std::vector<double>>(); }},
       {"amplitude", "--amplitude", "amplitude", "A", V::above(0),
        "fitted to the training targets: by evidence for nngp, leave-one-out for ntk",
        "Factor on the kernels of standardised targets, 1 for networks as they are; it scales variances, not "
-       "means"},
+       "means",
+       [](O& o, J v) { o.amplitude = v.get<double>(); }},
       {"targets_as_they_are", "--targets-as-they-are", "targets_as_they_are", "", V::boolean(), "false",
        "Fit numbers as they are; without it each output is centred and divided by its standard deviation "
        "over "
-       "the training inputs, and predictions are put back"},
-      {"solver", "--solver", "solver", "cholesky|cg|distributed", V::words({"cholesky", "cg", "distributed"}),
+       "the training inputs, and predictions are put back",
+       [](O& o, J v) { o.targets_as_they_are = v.get<bool>(); }},
+      {"solver", "--solver", "solver", "cholesky|cg|distributed", V::words(solver_words()),
        "cholesky; gp: by size and memory",
        "How systems with the Gram matrix are solved: factorized (cholesky), by conjugate gradients, which "
        "need "
        "no second copy, and on a device with a network without positions no matrix at all (cg; no evidence, "
        "leave-one-out and finite {time}), or factorized by all ranks of widelimit-mpi together (distributed, "
-       "gp alone); docs/solvers.md"},
+       "gp alone); docs/solvers.md",
+       [](O& o, J v) { o.solver = value_of(solver_words(), v.get<std::string>()); }},
       {"residual", "--residual", "residual", "E", V::inside(0, 1), shown(1e-10),
-       "Relative residual at which conjugate gradients stop"},
+       "Relative residual at which conjugate gradients stop",
+       [](O& o, J v) { o.residual = v.get<double>(); }},
       {"refit", "--refit", "refit", "", V::boolean(), "false",
-       "Fit on training and validation data together once the regulariser is chosen"},
+       "Fit on training and validation data together once the regulariser is chosen",
+       [](O& o, J v) { o.refit = v.get<bool>(); }},
       {"relevance", "--relevance", "relevance", "", V::boolean(), "false",
        "Learn a scale for each channel (of a table: each column), with noise and variances of weights and "
-       "biases, by the gradient of the evidence; kept if it predicts thirds of the training data better"},
+       "biases, by the gradient of the evidence; kept if it predicts thirds of the training data better",
+       [](O& o, J v) {
+         if (v.get<bool>()) o.learning.how = InputLearning::relevance;
+       }},
       {"learn_features", "--learn-features", "learn_features", "ROUNDS", V::integer(0, 100), "0",
        "Learn a linear map of the channels in so many rounds of kernel regression and average gradient outer "
-       "products (recursive feature machines); kept if it predicts thirds of the training data better"},
+       "products (recursive feature machines); kept if it predicts thirds of the training data better",
+       [](O& o, J v) {
+         o.learning.rounds = v.get<int>();
+         if (o.learning.rounds > 0) o.learning.how = InputLearning::features;
+       }},
       {"diagonal", "--diagonal", "diagonal", "", V::boolean(), "false",
-       "With {learn_features}: a factor for each channel in place of a matrix"},
+       "With {learn_features}: a factor for each channel in place of a matrix",
+       [](O& o, J v) { o.learning.full_matrix = !v.get<bool>(); }},
       {"flip", "--flip", "flip", "", V::boolean(), "false",
-       "Average kernels over images and mirror images: two to four times the work"},
+       "Average kernels over images and mirror images: two to four times the work",
+       [](O& o, J v) { o.flip = v.get<bool>(); }},
       {"gram_folder", "--gram", "gram_folder", "DIR", V::filled_text(), no_default(),
-       "Folder in which Gram matrices are kept: those that are there are read, others are computed"}};
+       "Folder in which Gram matrices are kept: those that are there are read, others are computed",
+       [](O& o, J v) { o.gram_folder = v.get<std::string>(); }}};
 }
 
 /// What doors say where no field has the name.
@@ -230,6 +262,20 @@ const Choices<Criterion>& criterion_words() {
                                         {"evidence", Criterion::evidence},
                                         {"loo", Criterion::leave_one_out}};
   return words;
+}
+
+const Choices<Solver>& solver_words() {
+  static const Choices<Solver> words{{"cholesky", Solver::cholesky},
+                                     {"cg", Solver::conjugate_gradients},
+                                     {"distributed", Solver::distributed}};
+  return words;
+}
+
+void set_fit_field(const FitField& field, const nlohmann::json& value, Door door, ModelOptions& options) {
+  if (!field.values.hold(value))
+    throw ArgumentError(fmt::format("{}: expected {}, got {}", name_in(door, field.name),
+                                    field.values.expected(), value.dump()));
+  field.set(options, value);
 }
 
 std::string in_words_of(Door door, std::string_view sentence) {
