@@ -7,7 +7,6 @@ import os
 import pathlib
 import tempfile
 import warnings
-from collections.abc import Iterable as Iterable_
 from typing import Any, Callable, Dict, Iterable, Mapping, NamedTuple, Sequence, Tuple, Union
 
 import numpy as np
@@ -126,10 +125,10 @@ def _json(value):
     """A value as the table of fitting reads it: numbers that JSON lacks are their words."""
     if isinstance(value, os.PathLike):
         return os.fspath(value)
-    if isinstance(value, str) or not isinstance(value, Iterable_):
-        value = getattr(value, "item", lambda: value)()
-        return str(value) if isinstance(value, float) and not np.isfinite(value) else value
-    return [_json(one) for one in value]
+    if isinstance(value, Iterable) and not isinstance(value, str) and getattr(value, "ndim", 1) > 0:
+        return [_json(one) for one in value]
+    value = getattr(value, "item", lambda: value)()
+    return str(value) if isinstance(value, float) and not np.isfinite(value) else value
 
 
 def _options(given, preprocessing):

@@ -36,10 +36,10 @@ struct Data {
 
   [[nodiscard]] std::vector<KernelPrediction> inferred(GramSources grams) const {
     InferenceOptions options;
-    options.criterion = Criterion::mean_squared_error;
-    options.residual = 1e-11;
+    options.fit.criterion = Criterion::mean_squared_error;
+    options.fit.residual = 1e-11;
     return infer(
-        {TargetKind::numbers, train_targets, &validation_targets, test_targets}, options, std::move(grams),
+        {.targets = train_targets, .validation = validation_targets}, test_targets, options, std::move(grams),
         [](const std::string& kernel, GramSources& sources, const SolverTargets& targets,
            const SolverOptions& solver, bool) { return iterative_solver(kernel, sources, targets, solver); });
   }

@@ -23,15 +23,17 @@ std::unique_ptr<GramSource> kernels_in_memory(const Matrix<double>& nngp, const 
   return gram_in_memory(std::move(kernels));
 }
 
+/// What is known of rows, beside the targets of `p`.
 std::vector<KernelPrediction> inferred(const KernelProblem& p, const InferenceOptions& options,
-                                       const std::stop_token& stop = {},
-                                       const MakeSolver& solver = direct_solver) {
+                                       const Problem& rows = {}, const MakeSolver& solver = direct_solver) {
   GramSources grams;
   grams.train = kernels_in_memory(p.nngp, p.ntk);
   grams.test = kernels_in_memory(p.nngp_cross, p.ntk_cross);
   grams.test_variances = p.nngp_test.diagonal();
   const std::optional<Matrix<double>> truth = random_matrix(p.nngp_cross.rows(), p.targets.cols(), 8);
-  return infer({TargetKind::numbers, p.targets, nullptr, truth}, options, std::move(grams), solver, stop);
+  Problem problem = rows;
+  problem.targets = p.targets;
+  return infer(std::move(problem), truth, options, std::move(grams), solver);
 }
 
 }  // namespace
@@ -59,8 +61,9 @@ TEST_CASE("inference: numbers are standardised, and predictions come back in the
 
 TEST_CASE("inference: targets as they are, with a given regulariser, are a Regression") {
   const KernelProblem p = make_problem(20, 4, 1, 6);
-  InferenceOptions options{.kernels = Kernels::nngp, .regulariser = 0.05};
-  options.targets_as_they_are = true;
+  InferenceOptions options{.kernels = Kernels::nngp};
+  options.fit.noise = RelativeRegulariser(0.05);
+  options.fit.targets_as_they_are = true;
   const auto found = inferred(p, options);
   const Regression expected = Regression::fit(p.nngp, p.targets, RelativeRegulariser(0.05));
   CHECK(found[0].mean == expected.mean(p.nngp_cross));
@@ -78,12 +81,11 @@ TEST_CASE("inference: Student's t distribution where the amplitude is fitted to 
   const ObservationLaw fitted = ObservationLaw::of_fitted_amplitude(12, true);
   CHECK(laws_with({.times = {1.5}}) == std::vector<ObservationLaw>(3, fitted));
   InferenceOptions as_they_are{.kernels = Kernels::nngp};
-  as_they_are.targets_as_they_are = true;
+  as_they_are.fit.targets_as_they_are = true;
   CHECK(laws_with(as_they_are) == std::vector{ObservationLaw{12, 1}});
-  CHECK(laws_with({.kernels = Kernels::nngp, .amplitude = 2})[0].is_normal());
-  InferenceOptions known{.kernels = Kernels::nngp};
-  known.noise_variances = Vector<double>::Constant(12, 0.1);
-  CHECK(laws_with(known)[0].is_normal());
+  CHECK(laws_with({.kernels = Kernels::nngp, .fit = {.amplitude = 2}})[0].is_normal());
+  const Problem known{.noise_variances = Vector<double>::Constant(12, 0.1)};
+  CHECK(inferred(p, {.kernels = Kernels::nngp}, known)[0].law.is_normal());
 
   const Matrix<double> truth = random_matrix(p.nngp_cross.rows(), p.targets.cols(), 8);
   const KernelPrediction found = inferred(p, {.kernels = Kernels::nngp})[0];
@@ -105,17 +107,20 @@ TEST_CASE("inference: what means nothing is refused, and a stop is heard") {
         ArgumentError);
   std::stop_source source;
   source.request_stop();
-  CHECK_THROWS_AS((void)inferred(make_problem(10, 2, 1, 2), {}, source.get_token()), Cancelled);
+  CHECK_THROWS_AS((void)inferred(make_problem(10, 2, 1, 2), {.fit = {.stop = source.get_token()}}),
+                  Cancelled);
 }
 
 TEST_CASE("inference: weights of rows, with every solver, are the noise over them") {
   const KernelProblem p = make_problem(30, 6, 1, 5);
-  InferenceOptions options{.kernels = Kernels::nngp, .regulariser = 0.05, .amplitude = 1};
-  options.targets_as_they_are = true;
-  options.weights = random_matrix(30, 1, 9).cwiseAbs().array() + 0.2;
-  const double lambda = 0.05 * (options.weights.array() * p.nngp.diagonal().array()).mean();
+  InferenceOptions options{.kernels = Kernels::nngp,
+                           .fit = {.noise = RelativeRegulariser(0.05), .amplitude = 1}};
+  options.fit.targets_as_they_are = true;
+  Problem rows;
+  rows.weights = random_matrix(30, 1, 9).cwiseAbs().array() + 0.2;
+  const double lambda = 0.05 * (rows.weights.array() * p.nngp.diagonal().array()).mean();
   Matrix<double> noisy = p.nngp;
-  noisy.diagonal().array() += lambda / options.weights.array();
+  noisy.diagonal().array() += lambda / rows.weights.array();
   const Matrix<double> solved = noisy.ldlt().solve(p.targets),
                        responses = noisy.ldlt().solve(p.nngp_cross.transpose());
   const Vector<double> variance =
@@ -125,7 +130,7 @@ TEST_CASE("inference: weights of rows, with every solver, are the noise over the
                                                  const SolverTargets&targets, const SolverOptions&how, bool) {
           return iterative_solver(kernel, grams, targets, how);
         })}) {
-    const auto found = inferred(p, options, {}, solver);
+    const auto found = inferred(p, options, rows, solver);
     CHECK(relative_difference(found[0].mean, p.nngp_cross * solved) < 1e-7);
     CHECK(relative_difference(found[0].variance, variance) < 1e-7);
     CHECK(found[0].noise_variance(0) == doctest::Approx(lambda));
@@ -135,17 +140,18 @@ TEST_CASE("inference: weights of rows, with every solver, are the noise over the
 TEST_CASE("inference: known noise is that of the rows, and its amplitude the most likely one") {
   const KernelProblem p = make_problem(25, 5, 2, 7);
   InferenceOptions options{.kernels = Kernels::nngp};
-  options.targets_as_they_are = true;
-  options.noise_variances = 0.3 * random_matrix(25, 1, 10).cwiseAbs().array() + 0.05;
+  options.fit.targets_as_they_are = true;
+  Problem rows;
+  rows.noise_variances = 0.3 * random_matrix(25, 1, 10).cwiseAbs().array() + 0.05;
   const auto likelihood = [&](double amplitude, Index output) {
     Matrix<double> covariance = amplitude * p.nngp;
-    covariance.diagonal() += options.noise_variances;
+    covariance.diagonal() += rows.noise_variances;
     const Eigen::LLT<Matrix<double>> factor(covariance);
     const Vector<double> y = p.targets.col(output);
     return -0.5 * (y.dot(factor.solve(y)) + 25 * std::log(2 * 3.141592653589793)) -
            factor.matrixLLT().diagonal().array().log().sum();
   };
-  const auto found = inferred(p, options);
+  const auto found = inferred(p, options, rows);
   CHECK(found[0].selections.empty());
   double sum = 0;
   for (const Index c : {0, 1}) {
@@ -154,29 +160,30 @@ TEST_CASE("inference: known noise is that of the rows, and its amplitude the mos
     CHECK(likelihood(amplitude, c) > likelihood(1.05 * amplitude, c));
     CHECK(likelihood(amplitude, c) > likelihood(0.95 * amplitude, c));
     Matrix<double> covariance = amplitude * p.nngp;
-    covariance.diagonal() += options.noise_variances;
+    covariance.diagonal() += rows.noise_variances;
     const Matrix<double> mean = amplitude * p.nngp_cross * covariance.ldlt().solve(p.targets.col(c));
     CHECK(relative_difference(found[0].mean.col(c), mean) < 1e-8);
-    CHECK(found[0].noise_variance(c) == doctest::Approx(options.noise_variances.mean()));
+    CHECK(found[0].noise_variance(c) == doctest::Approx(rows.noise_variances.mean()));
   }
   CHECK(*found[0].log_marginal_likelihood == doctest::Approx(sum).epsilon(1e-9));
 }
 
 TEST_CASE("inference: rows that do not fit") {
   const KernelProblem p = make_problem(10, 2, 1, 8);
-  const auto fails = [&](InferenceOptions options, const char* message) {
-    CHECK_THROWS_WITH_AS((void)inferred(p, options), doctest::Contains(message), ArgumentError);
-  };
   InferenceOptions options{.kernels = Kernels::nngp};
-  options.weights = Vector<double>::Ones(9);
-  fails(options, "infer: expected weights for each of 10 training inputs, got 9");
-  options.weights = Vector<double>::Ones(10);
+  Problem rows;
+  const auto fails = [&](const char* message) {
+    CHECK_THROWS_WITH_AS((void)inferred(p, options, rows), doctest::Contains(message), ArgumentError);
+  };
+  rows.weights = Vector<double>::Ones(9);
+  fails("infer: expected weights for each of 10 training inputs, got 9");
+  rows.weights = Vector<double>::Ones(10);
   options.kernels = Kernels::both;
-  fails(options, "are for the NNGP");
+  fails("infer: weights: they are for Bayesian regression: the kind bayesian");
   options.kernels = Kernels::nngp;
-  options.noise_variances = Vector<double>::Ones(10);
-  fails(options, "expected noise variances or weights, got both");
-  options.weights = {};
-  options.regulariser = 0.1;
-  fails(options, "expected noise variances, or a regulariser or a noise; got both");
+  rows.noise_variances = Vector<double>::Ones(10);
+  fails("expected noise variances or weights, got both");
+  rows.weights = {};
+  options.fit.noise = RelativeRegulariser(0.1);
+  fails("noise_variances: the noise is known: leave out regulariser");
 }

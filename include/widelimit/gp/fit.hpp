@@ -27,7 +27,7 @@ namespace widelimit::gp {
 /// What is learned from, beside the inputs, of which a fit sees the kernels only.
 struct Problem {
   TargetKind kind = TargetKind::numbers;
-  Matrix<double> targets;                         ///< [n, outputs], of the training inputs.
+  Matrix<double> targets = {};                    ///< [n, outputs], of the training inputs.
   std::optional<Matrix<double>> validation = {};  ///< [n_validation, outputs]
   /// Of the training inputs, [n] or empty: known variances of their noise, which take the place of a regulariser, or
   /// weights. See ModelOptions.
@@ -98,6 +98,9 @@ void require_rows(const Problem& problem, std::string_view where);
 
 /// What require_fit() is told of a problem and its options; what the door knows besides is added by it.
 [[nodiscard]] FitRequest fit_request(const Problem& problem, const FitOptions& options, bool trained);
+
+/// Throws Cancelled once a stop was asked for.
+void check_stop(const std::stop_token& stop);
 
 /// Takes a problem and the kernels of its inputs to posteriors, one kernel after the other.
 class Fitter {

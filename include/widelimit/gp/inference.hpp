@@ -1,6 +1,5 @@
 #pragma once
 
-#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -13,31 +12,8 @@ namespace widelimit::gp {
 
 struct InferenceOptions {
   Kernels kernels = Kernels::both;
-  std::optional<double> regulariser = {};  ///< Relative; absent: chosen by the criterion.
-  Criterion criterion = Criterion::leave_one_out;
-  std::vector<double> candidates = regulariser_grid();  ///< Relative; the values to choose from.
-  /// Factor on the kernels of standardised targets; absent: fitted, see Regression and
-  /// GradientFlow::leave_one_out_amplitude().
-  std::optional<double> amplitude = {};
   std::vector<double> times = {};  ///< Times of the gradient flow, besides infinity.
-  bool targets_as_they_are = false;
-  int threads = 0;
-  double residual = 1e-10;  ///< Relative residual at which conjugate gradients stop.
-  /// Of the training inputs, with the NNGP alone; see ModelOptions. Known noise takes the place of the regulariser, and
-  /// its amplitude, unless it is given, is searched for with the matrix in memory.
-  Vector<double> noise_variances = {};
-  Vector<double> weights = {};
-
-  /// Whether a regulariser is chosen.
-  [[nodiscard]] bool chooses() const { return !regulariser && noise_variances.size() == 0; }
-};
-
-/// The targets from which predictions are made, and with which they are compared.
-struct InferenceTargets {
-  TargetKind kind;
-  const Matrix<double>& train;                ///< [n, outputs]
-  const Matrix<double>* validation;           ///< [n_validation, outputs]; null without validation data.
-  const std::optional<Matrix<double>>& test;  ///< [n_test, outputs], if they are known.
+  FitOptions fit = {};
 };
 
 /// The quality of predictions for test inputs with known targets.
@@ -75,12 +51,12 @@ struct KernelPrediction {
       {};  ///< Of numbers; Student's t where the amplitude was fitted and the noise is not known.
 };
 
-/// The predictions of one kernel after the other. The Gram matrices are used
-/// up. Throws the errors of the solvers, Cancelled, and ArgumentError for noise variances and weights that do not fit.
-[[nodiscard]] std::vector<KernelPrediction> infer(
-    const InferenceTargets& targets, const InferenceOptions& options, GramSources grams,
-    const MakeSolver& make_solver, const std::stop_token& stop = {},
-    const std::function<void(const std::string& kernel, int passes, double residual)>& progress = {});
+/// The predictions of one kernel after the other, for test inputs whose targets [n_test, outputs], if they are known,
+/// are compared with them. The Gram matrices are used up. Throws the errors of require_rows(), require_fit() and the
+/// solvers, and Cancelled.
+[[nodiscard]] std::vector<KernelPrediction> infer(Problem problem, const std::optional<Matrix<double>>& test,
+                                                  const InferenceOptions& options, GramSources grams,
+                                                  const MakeSolver& make_solver);
 
 /// The first prediction of gradient flow, "ntk", is that at infinite time.
 [[nodiscard]] std::string flow_name(std::size_t i);

@@ -12,6 +12,7 @@
 
 #include "widelimit/gp/calibration.hpp"
 #include "widelimit/gp/feature_map.hpp"
+#include "widelimit/gp/fit.hpp"
 #include "widelimit/gp/gradient_flow.hpp"
 #include "widelimit/gp/learned_inputs.hpp"
 #include "widelimit/gp/noise.hpp"
@@ -99,6 +100,9 @@ struct ModelOptions {
   GramOptions gram = {};
   Door door = Door::cpp;  ///< In whose words errors name these options.
 };
+
+/// What a Fitter is told of them.
+[[nodiscard]] FitOptions fit_options(const ModelOptions& options);
 
 /// The prediction of a model for inputs, in the units of the targets. Classes share one variance; outputs that are
 /// numbers have their own.

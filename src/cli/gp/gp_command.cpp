@@ -40,7 +40,7 @@ void require_validation_for(const GpTask<Scalar>& task, const GpArguments& argum
                     arguments.data.path.string(), source.validation, source.it));
 }
 
-std::string amplitude_text(const gp::InferenceOptions& options) {
+std::string amplitude_text(const gp::FitOptions& options) {
   if (options.amplitude) return fmt::format("amplitude of the kernels: {}", *options.amplitude);
   return "amplitude of the kernels: fitted to the training targets (--amplitude 1: kernels as they are)";
 }
@@ -68,25 +68,15 @@ std::vector<Network> networks_for(const GpArguments& arguments, const GpSet<Scal
   return networks;
 }
 
-template <typename Scalar>
-GpOptions options_of(const GpArguments& arguments, const GpTask<Scalar>& task) {
+GpOptions options_of(const GpArguments& arguments) {
   const gp::ModelOptions& given = arguments.fit.options;
-  GpOptions options{.inference = {},
+  GpOptions options{.inference = {arguments.kernel.kernels, arguments.times, gp::fit_options(given)},
                     .flip = given.flip,
                     .gram_folder = given.gram_folder.value_or(""),
-                    .store = arguments.store};
-  options.inference.regulariser = arguments.fit.regulariser();
-  options.inference.candidates = given.grid;
-  options.inference.amplitude = given.amplitude;
-  options.inference.times = arguments.times;
-  options.inference.targets_as_they_are = given.targets_as_they_are;
-  options.inference.residual = given.residual;
-  options.inference.kernels = arguments.kernel.kernels;
-  options.inference.threads = arguments.kernel.threads;
-  options.inference.noise_variances = task.noise_variances;
-  options.inference.weights = task.weights;
-  options.device = arguments.kernel.device;
-  options.exact_attention = arguments.kernel.exact_attention;
+                    .store = arguments.store,
+                    .device = arguments.kernel.device,
+                    .exact_attention = arguments.kernel.exact_attention};
+  options.inference.fit.threads = arguments.kernel.threads;
   return options;
 }
 
@@ -115,7 +105,7 @@ class NetworkPredictor {
         context_{context},
         task_{prepared_task<Scalar>(arguments)},
         networks_{networks_for(arguments, task_.train)},
-        options_{options_of(arguments, task_)},
+        options_{options_of(arguments)},
         places_{places_of(networks_)} {
     options_.device = device_of(options_.device, context);
     solver_text_ = choose_gp_solver(arguments);
@@ -124,7 +114,7 @@ class NetworkPredictor {
                     shapes_of(task_));
     if (arguments.output.no_report) return;
     ReportHead head{context.command_line, task_.description, task_.notes, output_->record().shapes,
-                    amplitude_text(options_.inference)};
+                    amplitude_text(options_.inference.fit)};
     report_.emplace(std::move(head), ReportTest{task_.test.targets, task_.test_faces});
   }
   NetworkPredictor(const NetworkPredictor&) = delete;
@@ -133,9 +123,9 @@ class NetworkPredictor {
   void run() {
     say("{}\n", visible_text(task_.description));
     for (const std::string& note : task_.notes) say("{}\n", visible_text(note));
-    say("{}\n", amplitude_text(options_.inference));
-    if (options_.inference.chooses())
-      say("regularisers chosen by {}\n", criterion_title(options_.inference.criterion));
+    say("{}\n", amplitude_text(options_.inference.fit));
+    if (request_.chooses())
+      say("regularisers chosen by {}\n", criterion_title(options_.inference.fit.criterion));
     say("{}\n", solver_text_);
     for (std::size_t i = 0; i < networks_.size(); ++i) run_network(i);
     if (prints_json()) print_result(results_);
@@ -146,19 +136,19 @@ class NetworkPredictor {
 
   /// What people are told about it. Throws ArgumentError where the solver cannot do what is asked for.
   std::string choose_gp_solver(const GpArguments& arguments) {
-    const int threads = threads_of(options_.inference.threads, context_);
+    const int threads = threads_of(options_.inference.fit.threads, context_);
     const gp::MemoryRoom room = gp::MemoryRoom::here(threads);
     gp::Workload work = workload();
     const gp::SolverChoice choice = gp::choose_solver(arguments.fit.request.solver, work, room.left());
     options_.solver = choice.solver;
     request_ = arguments.fit.request;
     request_.solver = choice.solver;
-    options_.inference.criterion = request_.chosen_by();
+    options_.inference.fit.criterion = request_.chosen_by();
     if (context_.dealer != nullptr && choice.solver == gp::Solver::distributed)
-      options_.inference.threads = threads;
+      options_.inference.fit.threads = threads;
     else if (is_first())
       // It solves alone, with all of the machine's threads.
-      numerics::require_room_for_threads(options_.inference.threads);
+      numerics::require_room_for_threads(options_.inference.fit.threads);
     require_possible(choice);
     if (choice.solver == gp::Solver::distributed && !work.needs.against_distributed.empty())
       throw ArgumentError("--solver distributed: " + work.needs.against_distributed);
@@ -192,15 +182,15 @@ class NetworkPredictor {
                       .against_distributed = against_distributed(),
                       .test = static_cast<Index>(task_.test.size()),
                       .outputs = task_.train.targets->cols(),
-                      .chooses = inference.chooses(),
-                      .candidates = static_cast<Index>(inference.candidates.size()),
+                      .chooses = request_.chooses(),
+                      .candidates = static_cast<Index>(inference.fit.candidates.size()),
                       .flip = options_.flip},
             .plan = plan,
             .store_side = arguments_.store.tile_side};
   }
 
   void set_choice(gp::Workload& work, const GpArguments& arguments) const {
-    const gp::Criterion by = options_.inference.criterion;
+    const gp::Criterion by = options_.inference.fit.criterion;
     work.needs.by_densities =
         by == gp::Criterion::leave_one_out || by == gp::Criterion::negative_log_predictive_density;
     if (work.needs.chooses && gp::needs_validation(by) && arguments.fit.chooses_by_validation())
@@ -230,7 +220,7 @@ class NetworkPredictor {
   [[nodiscard]] std::string amplitude_cost(gp::Solver solver) const {
     constexpr std::size_t together = 256;
     if (solver != gp::Solver::conjugate_gradients || options_.inference.kernels == Kernels::nngp ||
-        options_.inference.amplitude)
+        options_.inference.fit.amplitude)
       return "";
     const std::size_t all = task_.train.size(),
                       seen = gp::representative_inputs(static_cast<Index>(all)).size();

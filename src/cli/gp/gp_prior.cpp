@@ -85,7 +85,7 @@ GpPrior sample_prior(const Network& network, const GpTask<Scalar>& task, const G
   }
   GramOptions gram_options;
   gram_options.kernels = Kernels::nngp;
-  gram_options.threads = options.inference.threads;
+  gram_options.threads = options.inference.fit.threads;
   gram_options.device = options.device;
   gram_options.exact_attention = options.exact_attention;
   gram_options.stop = interrupt.token();

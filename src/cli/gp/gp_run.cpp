@@ -21,7 +21,7 @@ GramOptions gram_options(const GpOptions& options, const RunContext& context) {
   GramOptions gram;
   // The covariance of gradient flow is made of both kernels.
   gram.kernels = options.inference.kernels == Kernels::nngp ? Kernels::nngp : Kernels::both;
-  gram.threads = threads_of(options.inference.threads, context);
+  gram.threads = threads_of(options.inference.fit.threads, context);
   gram.device = options.device;
   gram.exact_attention = options.exact_attention;
   gram.stop = context.interrupt.token();
@@ -119,12 +119,12 @@ std::unique_ptr<gp::GramSource> compute_gram(const GramJob<Scalar>& job, GpKerne
 /// this process has computed its part (--part) only.
 template <typename Scalar>
 std::optional<gp::GramSources> compute_grams(const Network& network, const GpTask<Scalar>& task,
-                                             const GpOptions& options, const RunContext& context) {
-  const bool validate = options.inference.chooses() && gp::needs_validation(options.inference.criterion);
+                                             const GpOptions& options, const RunContext& context,
+                                             bool validate) {
   const Index n = task.train.inputs().size(), n_test = task.test.inputs().size();
   const Index n_validation = validate ? task.validation->inputs().size() : 0;
   const Index pairs = n * (n + 1) / 2 + (n_validation + n_test) * n;
-  ProgressBar bar(network.name(), Counted::pairs, options.inference.threads);
+  ProgressBar bar(network.name(), Counted::pairs, options.inference.fit.threads);
   Index before = 0, now = 0;  // Pairs of the Gram matrices before this one, and of this one.
   GramOptions gram = gram_options(options, context);
   gram.progress = [&](const GramProgress& progress) {
@@ -158,6 +158,15 @@ std::optional<gp::GramSources> compute_grams(const Network& network, const GpTas
   return grams;
 }
 
+template <typename Scalar>
+gp::Problem problem_of(const GpTask<Scalar>& task) {
+  gp::Problem problem{.kind = task.kind, .targets = *task.train.targets};
+  if (task.validation) problem.validation = *task.validation->targets;
+  problem.noise_variances = task.noise_variances;
+  problem.weights = task.weights;
+  return problem;
+}
+
 gp::MakeSolver solvers_of(const GpOptions& options, const RunContext& context) {
   return [&options, &context](const std::string& kernel, gp::GramSources& grams,
                               const gp::SolverTargets& targets, const gp::SolverOptions& solver,
@@ -176,19 +185,21 @@ template <typename Scalar>
 GpResult run_gp(const Network& network, const GpTask<Scalar>& task, const GpOptions& options,
                 const RunContext& context) {
   const auto start = std::chrono::steady_clock::now();
-  std::optional<gp::GramSources> grams = compute_grams(network, task, options, context);
+  gp::Problem problem = problem_of(task);
+  const bool validate =
+      options.inference.fit.chooses(problem) && gp::needs_validation(options.inference.fit.criterion);
+  std::optional<gp::GramSources> grams = compute_grams(network, task, options, context, validate);
   const double gram_seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   context.interrupt.check();
   if (!grams) return {gram_seconds, {}};
   const bool together = options.solver == gp::Solver::distributed;
   if (!together && context.dealer != nullptr && !context.dealer->is_first()) return {gram_seconds, {}};
-  const gp::InferenceTargets targets{task.kind, *task.train.targets,
-                                     task.validation ? &*task.validation->targets : nullptr,
-                                     task.test.targets};
-  return {
-      .gram_seconds = gram_seconds,
-      .predictions = gp::infer(targets, options.inference, std::move(*grams), solvers_of(options, context),
-                               context.interrupt.token(), iteration_line(options.inference.residual))};
+  gp::InferenceOptions inference = options.inference;
+  inference.fit.stop = context.interrupt.token();
+  inference.fit.progress = iteration_line(inference.fit.residual);
+  return {.gram_seconds = gram_seconds,
+          .predictions = gp::infer(std::move(problem), task.test.targets, inference, std::move(*grams),
+                                   solvers_of(options, context))};
 }
 
 template GpResult run_gp(const Network&, const GpTask<float>&, const GpOptions&, const RunContext&);

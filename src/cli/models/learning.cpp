@@ -79,18 +79,17 @@ std::optional<LearnedTask<Scalar>> learned_task(const Network& network, const Gp
   learning.groups = task.channel_groups;
   learning.kernel = inference.kernels == Kernels::ntk ? Kernels::ntk : Kernels::nngp;
   learning.kind = task.kind;
-  if (inference.regulariser) learning.noise = gp::RelativeRegulariser(*inference.regulariser);
+  learning.noise = inference.fit.noise;
   const Matrix<double>& y = *task.train.targets;
-  const gp::TargetScale scale =
-      gp::fit_scale(y, task.kind, {.targets_as_they_are = inference.targets_as_they_are});
+  const gp::TargetScale scale = gp::fit_scale(y, task.kind, inference.fit);
   LearnedTask<Scalar> learned{gp::learn_inputs(network, task.train.inputs(), scale.standardised(y), learning,
-                                               {.threads = inference.threads, .stop = interrupt.token()}),
+                                               {.threads = inference.fit.threads, .stop = interrupt.token()}),
                               task};
   map_inputs(learned.task.train, learned.inputs.map);
   if (learned.task.validation) map_inputs(*learned.task.validation, learned.inputs.map);
   map_inputs(learned.task.test, learned.inputs.map);
-  if (learned.inputs.regulariser && !inference.regulariser)
-    inference.candidates.push_back(*learned.inputs.regulariser);
+  if (learned.inputs.regulariser && !inference.fit.noise)
+    inference.fit.candidates.push_back(*learned.inputs.regulariser);
   return learned;
 }
 

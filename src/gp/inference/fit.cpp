@@ -11,10 +11,6 @@
 namespace widelimit::gp {
 namespace {
 
-void check_stop(const std::stop_token& stop) {
-  if (stop.stop_requested()) throw Cancelled("the inference was stopped");
-}
-
 Matrix<double> multiplied(const Vector<double>& factors, Matrix<double> targets) {
   if (factors.size() > 0) targets = factors.asDiagonal() * targets;
   return targets;
@@ -154,6 +150,10 @@ ObservationLaw Fitter::law() const {
   const bool is_fitted = !options_.amplitude && !problem_.knows_noise() && !options_.is_in_units_of_targets();
   if (problem_.kind == TargetKind::classes || !is_fitted) return {};
   return ObservationLaw::of_fitted_amplitude(problem_.targets.rows(), !options_.targets_as_they_are);
+}
+
+void check_stop(const std::stop_token& stop) {
+  if (stop.stop_requested()) throw Cancelled("the inference was stopped");
 }
 
 TargetScale fit_scale(const Matrix<double>& targets, TargetKind kind, const FitOptions& options) {

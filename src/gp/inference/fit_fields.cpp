@@ -141,8 +141,6 @@ struct Rule {
 
 bool iterates(const FitRequest& request) { return request.solver == Solver::conjugate_gradients; }
 
-bool has_rows(const FitRequest& request) { return request.knows_noise || request.weighs; }
-
 bool gives_criterion(const FitRequest& request, Criterion criterion) {
   return request.criterion == criterion;
 }

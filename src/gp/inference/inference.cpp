@@ -104,46 +104,21 @@ class TestPredictions {
   Criterion criterion_;
 };
 
-Problem problem_of(const InferenceTargets& targets, const InferenceOptions& options) {
-  Problem problem{.kind = targets.kind, .targets = targets.train};
-  if (targets.validation != nullptr) problem.validation = *targets.validation;
-  problem.noise_variances = options.noise_variances;
-  problem.weights = options.weights;
-  return problem;
-}
-
-FitOptions fit_options(const InferenceOptions& options) {
-  FitOptions fit;
-  if (options.regulariser) fit.noise = RelativeRegulariser(*options.regulariser);
-  fit.criterion = options.criterion;
-  fit.candidates = options.candidates;
-  fit.amplitude = options.amplitude;
-  fit.targets_as_they_are = options.targets_as_they_are;
-  fit.threads = options.threads;
-  fit.residual = options.residual;
-  return fit;
-}
-
 }  // namespace
 
-std::vector<KernelPrediction> infer(
-    const InferenceTargets& targets, const InferenceOptions& options, GramSources grams,
-    const MakeSolver& make_solver, const std::stop_token& stop,
-    const std::function<void(const std::string& kernel, int passes, double residual)>& progress) {
-  FitOptions fit = fit_options(options);
-  fit.stop = stop;
-  fit.progress = progress;
-  Problem problem = problem_of(targets, options);
+std::vector<KernelPrediction> infer(Problem problem, const std::optional<Matrix<double>>& test,
+                                    const InferenceOptions& options, GramSources grams,
+                                    const MakeSolver& make_solver) {
   require_rows(problem, "infer");
-  require_fit(fit_request(problem, fit, options.kernels != Kernels::nngp), Door::cpp, "infer");
-  Fitter fitter(std::move(problem), std::move(fit), std::move(grams), make_solver);
-  const TestPredictions at_test(fitter, targets.test, options.criterion);
+  require_fit(fit_request(problem, options.fit, options.kernels != Kernels::nngp), Door::cpp, "infer");
+  Fitter fitter(std::move(problem), options.fit, std::move(grams), make_solver);
+  const TestPredictions at_test(fitter, test, options.fit.criterion);
   std::vector<KernelPrediction> predictions;
   const auto predict = [&](const std::string& kernel, const std::vector<double>& times, bool kernels_follow) {
     Stopwatch watch;
     const Fit fitted = fitter.fit(kernel, times, kernels_follow);
     for (std::size_t i = 0; i < times.size(); ++i) {
-      if (stop.stop_requested()) throw Cancelled("the inference was stopped");
+      check_stop(options.fit.stop);
       predictions.push_back(at_test.at(kernel, times, i, fitted));
       predictions.back().solve_seconds = watch.seconds();
       // The first prediction's time includes that of the fits, a later one has only its own.

@@ -35,21 +35,6 @@ TargetKind kind_of(const ModelOptions& options) {
 
 bool iterates(const ModelOptions& options) { return options.solver == Solver::conjugate_gradients; }
 
-FitOptions fit_options(const ModelOptions& options) {
-  FitOptions fit;
-  fit.noise = options.noise;
-  fit.criterion = options.criterion.value_or(usual_criterion(options.solver));
-  fit.candidates = options.grid;
-  fit.amplitude = options.amplitude;
-  fit.targets_as_they_are = options.targets_as_they_are;
-  fit.threads = options.gram.threads;
-  fit.residual = options.residual;
-  fit.keeps_posteriors = true;
-  fit.stop = options.gram.stop;
-  fit.progress = options.iterations;
-  return fit;
-}
-
 template <typename Scalar>
 Problem problem_of(const LabelledInputs<Scalar>& train, const LabelledInputs<Scalar>* validation,
                    const ModelOptions& options) {
@@ -159,7 +144,7 @@ class ModelFitting {
   explicit ModelFitting(const FitTask<Scalar>& task) : task_{task}, options_{task.options}, grams_{task} {}
 
   [[nodiscard]] std::vector<Selection> select(bool last = true) {
-    return fitter(problem(), needs_validation(options_.criterion), last)->select(kernel());
+    return fitter(problem(), needs_validation(fit_options(options_).criterion), last)->select(kernel());
   }
 
   [[nodiscard]] ModelState run() {
@@ -172,7 +157,7 @@ class ModelFitting {
       grams_.join();
       join(to_fit);
     }
-    const bool validates = chooses && !options_.refit && needs_validation(options_.criterion);
+    const bool validates = chooses && !options_.refit && needs_validation(fit_options(options_).criterion);
     const auto fits = fitter(std::move(to_fit), validates, true);
     return state_of(*fits, fits->fit(kernel(), {options_.time}, false, selections));
   }
@@ -195,7 +180,9 @@ class ModelFitting {
       return iterates(options_) ? iterative_solver(kernel, grams, targets, options)
                                 : direct_solver(kernel, grams, targets, options, kernels_follow);
     };
-    return std::make_unique<Fitter>(std::move(problem), fit_options(options_), grams_.sources(validate, last),
+    FitOptions fit = fit_options(options_);
+    fit.keeps_posteriors = true;
+    return std::make_unique<Fitter>(std::move(problem), std::move(fit), grams_.sources(validate, last),
                                     solvers);
   }
 
@@ -324,6 +311,20 @@ std::shared_ptr<const ModelState> fitted(const Network& network, const LabelledI
 }
 
 }  // namespace
+
+FitOptions fit_options(const ModelOptions& options) {
+  FitOptions fit;
+  fit.noise = options.noise;
+  fit.criterion = options.criterion.value_or(usual_criterion(options.solver));
+  fit.candidates = options.grid;
+  fit.amplitude = options.amplitude;
+  fit.targets_as_they_are = options.targets_as_they_are;
+  fit.threads = options.gram.threads;
+  fit.residual = options.residual;
+  fit.stop = options.gram.stop;
+  fit.progress = options.iterations;
+  return fit;
+}
 
 template <typename Scalar>
 Model Model::fit(const Network& network, const Inputs<Scalar>& x, const Matrix<double>& y,
