@@ -36,7 +36,8 @@ std::vector<FitField> rows() {
        "Posterior of infinitely wide networks with the NNGP (bayesian, --kernel nngp), or networks after "
        "gradient flow with the NTK (trained, --kernel ntk)",
        [](O& o, J v) { o.kind = v == "trained" ? ModelKind::trained : ModelKind::bayesian; }},
-      {"time", "--time", "time", "T1,T2,...", V::words_or({"inf"}, V::at_least(0)).list(), "inf",
+      {"time", "--time", "time", "T1,T2,...",
+       V::words_or({"inf"}, V::at_least(0)).list().said("number >= 0, or inf"), "inf",
        "Time of training of {kind=trained}, learning rate 1, loss half the sum of squares",
        [](O& o, J v) { o.time = v.at(0) == "inf" ? infinite_time : v.at(0).get<double>(); }},
       {"regulariser", "--regulariser", "regulariser", "R", V::above(0), "chosen by {criterion}",
