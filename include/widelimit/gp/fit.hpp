@@ -105,8 +105,8 @@ void check_stop(const std::stop_token& stop);
 /// Takes a problem and the kernels of its inputs to posteriors, one kernel after the other.
 class Fitter {
  public:
-  /// Errors  those of require_rows() and require_fit(), which are called by whoever knows what people said. The Gram matrices are used up
-  ///         by the last fit().
+  /// Errors  those of require_rows() and require_fit(), called by whoever knows what people said. The Gram matrices
+  ///         are used up by the last fit().
   Fitter(Problem problem, FitOptions options, GramSources grams, MakeSolver make_solver);
   Fitter(const Fitter&) = delete;
   Fitter& operator=(const Fitter&) = delete;
