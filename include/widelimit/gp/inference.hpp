@@ -14,6 +14,8 @@ struct InferenceOptions {
   Kernels kernels = Kernels::both;
   std::vector<double> times = {};  ///< Times of the gradient flow, besides infinity.
   FitOptions fit = {};
+  /// The regularisers are chosen with validation data held back, then fitted to both; see ModelOptions.
+  bool refit = false;
 };
 
 /// The quality of predictions for test inputs with known targets.

@@ -2,6 +2,7 @@
 
 #include <chrono>
 #include <cmath>
+#include <map>
 #include <utility>
 
 #include "widelimit/error.hpp"
@@ -110,13 +111,28 @@ std::vector<KernelPrediction> infer(Problem problem, const std::optional<Matrix<
                                     const InferenceOptions& options, GramSources grams,
                                     const MakeSolver& make_solver) {
   require_rows(problem, "infer");
-  require_fit(fit_request(problem, options.fit, options.kernels != Kernels::nngp), Door::cpp, "infer");
+  FitRequest request = fit_request(problem, options.fit, options.kernels != Kernels::nngp);
+  request.refits = options.refit;
+  require_fit(request, Door::cpp, "infer");
+  Stopwatch watch;
+  std::map<std::string, std::vector<Selection>> chosen;
+  if (options.refit) {
+    if (!problem.validation || !grams.joined)
+      throw ArgumentError("infer: refit takes validation data, and the kernels of both");
+    const auto joined = std::exchange(grams.joined, {});
+    if (options.fit.chooses(problem)) {
+      Fitter choosing(problem, options.fit, std::move(grams), make_solver);
+      if (options.kernels != Kernels::ntk) chosen["nngp"] = choosing.select("nngp");
+      if (options.kernels != Kernels::nngp) chosen["ntk"] = choosing.select("ntk");
+    }
+    grams = joined();
+    problem.join_validation();
+  }
   Fitter fitter(std::move(problem), options.fit, std::move(grams), make_solver);
   const TestPredictions at_test(fitter, test, options.fit.criterion);
   std::vector<KernelPrediction> predictions;
   const auto predict = [&](const std::string& kernel, const std::vector<double>& times, bool kernels_follow) {
-    Stopwatch watch;
-    const Fit fitted = fitter.fit(kernel, times, kernels_follow);
+    const Fit fitted = fitter.fit(kernel, times, kernels_follow, chosen[kernel]);
     for (std::size_t i = 0; i < times.size(); ++i) {
       check_stop(options.fit.stop);
       predictions.push_back(at_test.at(kernel, times, i, fitted));
