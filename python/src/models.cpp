@@ -19,11 +19,11 @@
 #include "arrays.hpp"
 #include "batches.hpp"
 #include "devices.hpp"
+#include "kernels.hpp"
 #include "left_out.hpp"
 #include "run_control.hpp"
 #include "widelimit/error.hpp"
 #include "widelimit/gp/learned_inputs.hpp"
-#include "widelimit/gp/model.hpp"
 #include "widelimit/gp/search.hpp"
 
 namespace widelimit::python {
@@ -54,6 +54,8 @@ gp::ModelKind kind_of(const std::string& word) {
   return chosen<gp::ModelKind>(
       "kind", {{"bayesian", gp::ModelKind::bayesian}, {"trained", gp::ModelKind::trained}}, word);
 }
+
+const char* word_of(gp::ModelKind kind) { return kind == gp::ModelKind::bayesian ? "bayesian" : "trained"; }
 
 gp::Criterion criterion_of(const std::string& word) {
   return chosen<gp::Criterion>("criterion",
@@ -111,6 +113,7 @@ void bind_options(nb::module_& module) {
   nb::class_<ModelOptions>(module, "ModelOptions")
       .def(nb::init<>())
       .def_rw("time", &ModelOptions::time)
+      .def_rw("times", &ModelOptions::times)
       .def_rw("grid", &ModelOptions::grid)
       .def_rw("amplitude", &ModelOptions::amplitude, nb::arg().none())
       .def_rw("flip", &ModelOptions::flip)
@@ -140,6 +143,7 @@ void bind_options(nb::module_& module) {
              self.learning = learning_of(rounds, full_matrix, groups);
            })
       .def_rw("gram_folder", &ModelOptions::gram_folder, nb::arg().none())
+      .def("set_store", &set_store)
       .def("set_progress",
            [](ModelOptions& self, const ProgressFunction& progress) {
              self.gram.progress = [call = locked(progress)](const GramProgress& now) {
@@ -266,9 +270,8 @@ void bind_model_of(nb::class_<Model>& model) {
       .def_static("select", &select<Scalar>, "network"_a, "x"_a, "y"_a, "validation_x"_a.none(),
                   "validation_y"_a.none(), "options"_a)
       .def("predict", &predict<Scalar>, "x"_a, "threads"_a)
-      .def(
-          "range_warning",
-          [](const Model& self, const Batch<Scalar>& x) { return self.range_warning(x.inputs); }, "x"_a)
+      .def("range_warning",
+           [](const Model& self, const Batch<Scalar>& x) { return self.range_warning(x.inputs); })
       .def("predict_jointly", &predict_jointly<Scalar>, "x"_a, "threads"_a)
       .def(
           "mean",
@@ -314,28 +317,25 @@ void bind_model(nb::module_& module) {
   model.def("leave_one_out", &left_out_of<Model>)
       .def("log_marginal_likelihood", &Model::log_marginal_likelihood)
       .def("with_amplitude", &Model::with_amplitude, "amplitude"_a)
+      .def("at_time", &Model::at_time, "time"_a)
       .def("selections", [](const Model& self) { return described(self.selections()); })
-      .def(
-          "save",
-          [](const Model& self, const std::filesystem::path& folder) {
-            run_or_leave([model = &self, folder](std::stop_token) { model->save(folder); }, {nb::find(self)});
-          },
-          "folder"_a)
-      .def_prop_ro(
-          "kind",
-          [](const Model& self) { return self.kind() == gp::ModelKind::bayesian ? "bayesian" : "trained"; })
+      .def("save",
+           [](const Model& self, const std::filesystem::path& folder) {
+             run_or_leave([model = &self, folder](std::stop_token) { model->save(folder); },
+                          {nb::find(self)});
+           })
+      .def_prop_ro("kind", [](const Model& self) { return word_of(self.kind()); })
       .def_prop_ro("solver", [](const Model& self) { return gp::solver_name(self.solver()); })
       .def_prop_ro("time", &Model::time)
+      .def_prop_ro("times", &Model::times)
       .def_prop_ro("amplitude", [](const Model& self) { return array_of(self.amplitude()); })
       .def_prop_ro("noise_variance", [](const Model& self) { return array_of(self.noise_variance()); })
       .def_prop_ro("regulariser", [](const Model& self) { return array_of(self.regulariser()); })
       .def_prop_ro(
           "law",
           [](const Model& self) { return nb::make_tuple(self.law().degrees_of_freedom, self.law().scale); })
-      .def_prop_ro("target_offsets",
-                   [](const Model& self) { return array_of(self.target_scale().offsets()); })
-      .def_prop_ro("target_factors",
-                   [](const Model& self) { return array_of(self.target_scale().factors()); })
+      .def_prop_ro("target_offsets", [](const Model& m) { return array_of(m.target_scale().offsets()); })
+      .def_prop_ro("target_factors", [](const Model& m) { return array_of(m.target_scale().factors()); })
       .def_prop_ro("probability_scale", [](const Model& self) { return self.class_calibration().scale; })
       .def_prop_ro(
           "probability_shifts",

@@ -121,7 +121,7 @@ class Selection(NamedTuple):
 
 def _options(kind, time, regulariser, noise_variance, grid, criterion, amplitude, flip, refit, class_names,
              preprocessing, threads, targets_as_they_are=False, gram_folder=None, exact_attention=False, solver="cholesky",
-             residual=1e-10):
+             residual=1e-10, store=None):
     options = _core.ModelOptions()
     options.set_kind(kind)
     options.set_criterion(criterion)
@@ -129,7 +129,10 @@ def _options(kind, time, regulariser, noise_variance, grid, criterion, amplitude
         options.set_cg(real(residual, "residual"))
     elif solver != "cholesky":
         raise ValueError(f"solver: expected 'cholesky' or 'cg', got {solver!r}")
-    options.time = real(time, "time")
+    if np.ndim(time) == 0:
+        options.time = real(time, "time")
+    else:
+        options.times = [real(each, "time") for each in time]
     if regulariser is not None and noise_variance is not None:
         raise ValueError("expected regulariser (relative) or noise_variance (absolute), got both")
     if regulariser is not None:
@@ -147,6 +150,8 @@ def _options(kind, time, regulariser, noise_variance, grid, criterion, amplitude
     options.preprocessing = preprocessing
     options.targets_as_they_are = targets_as_they_are
     options.gram_folder = None if gram_folder is None else os.fspath(gram_folder)
+    if store is not None:
+        options.set_store(os.fspath(store))
     options.set_exact_attention(exact_attention)
     options.set_threads(threads)
     options.set_device()
@@ -315,14 +320,14 @@ class Model:
 
     @classmethod
     def fit(cls, network: Network | str, x: Inputs, y: ArrayLike, *, validation: Validation | None = None,
-            labels: bool = False, kind: str = "bayesian", time: float = np.inf, regulariser: float | None = None,
+            labels: bool = False, kind: str = "bayesian", time: float | Iterable[float] = np.inf, regulariser: float | None = None,
             noise_variance: float | ArrayLike | None = None, weights: ArrayLike | None = None,
             relevance: bool = False, learn_features: int = 0, diagonal: bool = False, groups: Iterable[int] | None = None,
             grid: Iterable[float] | None = None, criterion: str | None = None, solver: str = "cholesky", residual: float = 1e-10,
             amplitude: float | None = None, flip: bool = False, refit: bool = False,
             class_names: Iterable[str] = (), preprocessing: str | Preprocessing = "none", precision: str | None = None, threads: int = 0,
             targets_as_they_are: bool = False, lengths: ArrayLike | None = None, mask: ArrayLike | None = None, graphs: Graphs | None = None,
-            gram_folder: _Folder | None = None, progress: Progress = None, exact_attention: bool = False,
+            gram_folder: _Folder | None = None, store: _Folder | None = None, progress: Progress = None, exact_attention: bool = False,
             columns: Iterable[str] | None = None) -> Model:
         """The model of a network for inputs x, as gram() takes them, and targets y, [n] or [n, outputs].
 
@@ -332,7 +337,8 @@ class Model:
                        of these inputs; y are labels if those of the training are
         labels         True: y are classes, any integers or texts, or one-hot rows; the classes are those that occur in y. class_names are those
                        of the labels 0, 1, ..., or of the different labels in ascending order
-        kind           'bayesian': the posterior with the NNGP; 'trained': networks after gradient flow for `time`
+        kind           'bayesian': the posterior with the NNGP; 'trained': networks after gradient flow for `time`, or for infinite
+                       time if it is a list, which is kept as `times`: see at_time()
         regulariser    relative to the kernel's mean diagonal; or noise_variance, in squared units of the targets. Without
                        either, the best of `grid` by `criterion`: 'loo', 'evidence', 'accuracy', 'mse' or 'nlpd'; None: 'loo', or
                        'mse' of 'cg'
@@ -360,6 +366,8 @@ class Model:
         lengths, mask, graphs   of x, as in gram()
         gram_folder    a folder in which Gram matrices are kept and looked for, so that another fit of this network to these
                        inputs does not compute them again
+        store          a folder in which they are computed into stores, tile by tile, so that a fit that ended early is continued: train,
+                       validation-train and, with refit, validation (docs/scale.md)
         progress       called with (pairs done, total pairs) of the Gram matrices; True: a bar of tqdm, or a line
         exact_attention  as in gram()
         columns        names of the columns of an array x [n, channels], for `columns`; frames have their own
@@ -377,7 +385,7 @@ class Model:
         named = Columns.of(x, columns)
         inputs = _Inputs(preprocessing, x, precision, flip)
         options = _options(kind, time, regulariser, noise_variance, grid, criterion, amplitude, flip, refit, class_names,
-                           inputs.preprocessing, threads, targets_as_they_are, gram_folder, exact_attention, solver, residual)
+                           inputs.preprocessing, threads, targets_as_they_are, gram_folder, exact_attention, solver, residual, store)
         options.preparation = named.preparation(y)
         if weights is not None:
             options.set_rows("weights", _of_rows(weights, "weights"))
@@ -566,6 +574,11 @@ class Model:
         and finite."""
         return Model(self._model.with_amplitude(amplitude), self._network, self._labels)
 
+    def at_time(self, time: float) -> Model:
+        """The same networks after another time of training, 0 .. inf, for 'trained' models of the solver 'cholesky' (ArgumentError): it
+        shares the decomposition, and regulariser, amplitude and calibration are those of infinite time."""
+        return Model(self._model.at_time(real(time, "time")), self._network, self._labels)
+
     @property
     def log_marginal_likelihood(self) -> float:
         """The log marginal likelihood of the training targets; for 'bayesian' models of the solver 'cholesky' only
@@ -598,6 +611,11 @@ class Model:
     def time(self) -> float:
         """The training time of 'trained' models, 0 .. inf, in units of 1 / (learning rate * eigenvalue of the NTK)."""
         return self._model.time
+
+    @property
+    def times(self) -> tuple[float, ...]:
+        """The times that `time` of fit() listed, for at_time(), and at which `widelimit predict` predicts too; empty for a single one."""
+        return tuple(self._model.times)
 
     @property
     def amplitude(self) -> Numbers:

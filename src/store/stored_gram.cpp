@@ -191,6 +191,26 @@ GramResult<Scalar> StoredGram::matrix() const {
   return whole;
 }
 
+Kernels kernels_for(const std::filesystem::path& folder, Kernels wanted) {
+  if (!std::filesystem::exists(folder / "zarr.json")) return wanted;
+  const Kernels stored = StoredGram(folder).kernels();
+  return stored == Kernels::both ? stored : wanted;
+}
+
+template <typename Scalar>
+GramResult<Scalar> stored_gram(const std::filesystem::path& folder, const Network& network,
+                               const Inputs<Scalar>& x1, const Inputs<Scalar>* x2, StoreOptions options) {
+  options.gram.kernels = kernels_for(folder, options.gram.kernels);
+  auto tiles = x2 == nullptr ? GramStore<Scalar>(folder, network, x1, options)
+                             : GramStore<Scalar>(folder, network, x1, *x2, options);
+  static_cast<void>(tiles.compute());
+  return StoredGram(folder, options.unrecorded).template matrix<Scalar>();
+}
+
+template GramResult<float> stored_gram(const std::filesystem::path&, const Network&, const Inputs<float>&,
+                                       const Inputs<float>*, StoreOptions);
+template GramResult<double> stored_gram(const std::filesystem::path&, const Network&, const Inputs<double>&,
+                                        const Inputs<double>*, StoreOptions);
 template GramResult<float> StoredGram::tile(TileIndex) const;
 template GramResult<double> StoredGram::tile(TileIndex) const;
 template Matrix<float> StoredGram::tile(const std::string&, TileIndex) const;

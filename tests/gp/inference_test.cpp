@@ -183,3 +183,55 @@ TEST_CASE("inference: rows that do not fit") {
   options.regulariser = 0.1;
   fails(options, "expected noise variances, or a regulariser or a noise; got both");
 }
+
+TEST_CASE("inference: a refit has the choice of data that were held back, and predicts from both") {
+  const KernelProblem p = make_problem(30, 6, 2, 3);
+  constexpr Index n = 22, held = 8;
+  const Matrix<double> train = p.targets.topRows(n), validation = p.targets.bottomRows(held);
+  const auto grams = [&](bool refit) {
+    GramSources some;
+    some.train = kernels_in_memory(p.nngp.topLeftCorner(n, n), p.ntk.topLeftCorner(n, n));
+    some.validation = kernels_in_memory(p.nngp.bottomLeftCorner(held, n), p.ntk.bottomLeftCorner(held, n));
+    some.validation_variances = p.nngp.diagonal().tail(held);
+    some.test = kernels_in_memory(p.nngp_cross.leftCols(n), p.ntk_cross.leftCols(n));
+    some.test_variances = p.nngp_test.diagonal();
+    if (refit)
+      some.joined = [&p] {
+        GramSources both;
+        both.train = kernels_in_memory(p.nngp, p.ntk);
+        both.test = kernels_in_memory(p.nngp_cross, p.ntk_cross);
+        both.test_variances = p.nngp_test.diagonal();
+        return both;
+      };
+    return some;
+  };
+  InferenceOptions options{.criterion = Criterion::mean_squared_error, .times = {2}, .refit = true};
+  const std::optional<Matrix<double>> none;
+  const auto run = [&](bool refit) {
+    options.refit = refit;
+    return infer({TargetKind::numbers, train, &validation, none}, options, grams(refit), direct_solver);
+  };
+  const auto refitted = run(true), held_back = run(false);
+  REQUIRE(refitted.size() == 3);
+  for (std::size_t i = 0; i < refitted.size(); ++i) {
+    CAPTURE(i);
+    CHECK(refitted[i].regulariser == held_back[i].regulariser);
+    CHECK(refitted[i].selections.size() == held_back[i].selections.size());
+  }
+  // Each output is what a fit to all data with its regulariser makes of it.
+  for (const Index output : {0, 1}) {
+    KernelProblem alone = p;
+    alone.targets = p.targets.col(output);
+    for (const std::size_t kernel : {0, 1}) {
+      InferenceOptions given{.kernels = kernel == 0 ? Kernels::nngp : Kernels::ntk,
+                             .regulariser = held_back[kernel].regulariser(output)};
+      const auto expected = inferred(alone, given);
+      CHECK(relative_difference(refitted[kernel].mean.col(output), expected[0].mean) < 1e-12);
+      CHECK(relative_difference(refitted[kernel].variance.col(output), expected[0].variance) < 1e-12);
+    }
+  }
+  options.refit = true;
+  CHECK_THROWS_WITH_AS(static_cast<void>(infer({TargetKind::numbers, train, &validation, none}, options,
+                                               grams(false), direct_solver)),
+                       "infer: refit takes validation data, and the kernels of both", ArgumentError);
+}

@@ -440,3 +440,20 @@ TEST_CASE("model files: a folder with anything else in it is left alone") {
   fs::create_directory(folder.path() / "empty");
   CHECK_NOTHROW(model.save(folder.path() / "empty"));
 }
+
+TEST_CASE(
+    "model files: the times that predictions are asked for at are kept, and a model of any time has them "
+    "all") {
+  const TemporaryFolder folder;
+  const Matrix<double> test = random_matrix(4, 3, 2);
+  const std::vector<double> times{0, 2.5, infinite_time};
+  const Model model = saved_model({.kind = ModelKind::trained, .times = times});
+  model.save(folder.path() / "model");
+  const Model loaded = Model::load(folder.path() / "model");
+  CHECK(loaded.times() == times);
+  CHECK(loaded.time() == infinite_time);
+  for (const double time : times)
+    check_same_predictions(loaded.at_time(time), model.at_time(time), Inputs<double>(test));
+  CHECK(saved_model().times().empty());
+  CHECK_THROWS_AS(static_cast<void>(saved_model({.times = {1}})), ArgumentError);
+}

@@ -6,9 +6,11 @@
 #include <Eigen/Cholesky>
 #include <boost/math/distributions/chi_squared.hpp>
 #include <cmath>
+#include <filesystem>
 #include <limits>
 #include <xtensor/xmath.hpp>
 
+#include "data/temporary_folder.hpp"
 #include "gp/problem.hpp"
 #include "support/random_inputs.hpp"
 #include "widelimit/error.hpp"
@@ -420,4 +422,93 @@ TEST_CASE("model: options and data that do not fit") {
         Vector<double>::Constant(2, 2.0));
   const Model model = fit(y, {});
   CHECK_THROWS_AS((void)model.predict(Inputs<double>(Matrix<double>(random_matrix(2, 5, 1)))), ArgumentError);
+}
+
+TEST_CASE("models at other times: those that are fitted for them, to the bit") {
+  const Matrix<double> x = model_inputs(24, 31), test = model_inputs(5, 32);
+  const Inputs<double> train(x), others(test);
+  const Matrix<double> y = model_targets(x);
+  ModelOptions options{.kind = ModelKind::trained};
+  const std::vector<double> times{0, 0.7, 20, infinite_time};
+  for (const bool classes : {false, true}) {
+    CAPTURE(classes);
+    options.class_names = classes ? std::vector<std::string>{"a", "b"} : std::vector<std::string>{};
+    options.time = 3;
+    const Model model = Model::fit(model_network(), train, y, options);
+    const std::vector<ModelPrediction> together = model.predict(others, times);
+    REQUIRE(together.size() == times.size());
+    for (std::size_t i = 0; i < times.size(); ++i) {
+      CAPTURE(times[i]);
+      options.time = times[i];
+      const ModelPrediction expected = Model::fit(model_network(), train, y, options).predict(others);
+      const Model there = model.at_time(times[i]);
+      CHECK(there.time() == times[i]);
+      for (const ModelPrediction& found : {there.predict(others), together[i]}) {
+        CHECK(found.mean == expected.mean);
+        CHECK(found.variance == expected.variance);
+        CHECK(found.noise_variance == expected.noise_variance);
+        CHECK(found.class_probabilities == expected.class_probabilities);
+      }
+    }
+    CHECK(together[0].mean.rowwise().maxCoeff() != together[1].mean.rowwise().maxCoeff());
+    CHECK(model.time() == 3);
+  }
+}
+
+TEST_CASE("models at other times: what has none is refused") {
+  const Matrix<double> x = model_inputs(12, 33);
+  const Inputs<double> train(x);
+  const Matrix<double> y = model_targets(x);
+  const Model bayesian = Model::fit(model_network(), train, y);
+  CHECK_THROWS_WITH_AS(static_cast<void>(bayesian.at_time(1)),
+                       "Model::at_time: a time is for trained networks, got 1 for a bayesian model",
+                       ArgumentError);
+  const std::vector<double> one{1};
+  CHECK_THROWS_AS(static_cast<void>(bayesian.predict(train, one)), ArgumentError);
+  const Model trained = Model::fit(model_network(), train, y, {.kind = ModelKind::trained});
+  CHECK_THROWS_WITH_AS(static_cast<void>(trained.at_time(-1)),
+                       "Model::at_time: time must be 0 or more, or infinite_time, got -1", ArgumentError);
+  CHECK_THROWS_AS(static_cast<void>(trained.at_time(std::numeric_limits<double>::quiet_NaN())),
+                  ArgumentError);
+  const Model iterative = Model::fit(
+      model_network(), train, y,
+      {.kind = ModelKind::trained, .noise = RelativeRegulariser(0.1), .solver = Solver::conjugate_gradients});
+  CHECK_THROWS_WITH_AS(static_cast<void>(iterative.at_time(1)),
+                       "Model::at_time: cg knows networks after training only, no finite time: leave it out, "
+                       "or take the solver cholesky",
+                       ArgumentError);
+  CHECK(iterative.at_time(infinite_time).mean(train) == iterative.mean(train));
+}
+
+TEST_CASE("models through stores: the bits of those from memory, from the tiles that are there") {
+  const TemporaryFolder folder;
+  const Matrix<double> x = model_inputs(24, 41), seen = model_inputs(7, 42), test = model_inputs(5, 43);
+  const LabelledInputs<double> train{Inputs<double>(x), model_targets(x)};
+  const LabelledInputs<double> validation{Inputs<double>(seen), model_targets(seen)};
+  for (const ModelKind kind : {ModelKind::bayesian, ModelKind::trained}) {
+    ModelOptions options{.kind = kind, .criterion = Criterion::mean_squared_error, .refit = true};
+    const auto expected =
+        Model::fit(model_network(), train, validation, options).predict(Inputs<double>(test));
+    options.store_folder = folder.path() / (kind == ModelKind::trained ? "both" : "one");
+    for (const bool again : {false, true}) {
+      CAPTURE(again);
+      Index done = 0;
+      options.gram.progress = [&done](const GramProgress& progress) { done = progress.done; };
+      const Model model = Model::fit(model_network(), train, validation, options);
+      CHECK(done > 0);
+      const ModelPrediction found = model.predict(Inputs<double>(test));
+      CHECK(found.mean == expected.mean);
+      CHECK(found.variance == expected.variance);
+      for (const char* name : {"train", "validation-train", "validation"})
+        CHECK(std::filesystem::exists(*options.store_folder / name / "zarr.json"));
+    }
+    options.gram.progress = {};
+    options.gram_folder = folder.path() / "grams";
+    CHECK_THROWS_WITH_AS(static_cast<void>(Model::fit(model_network(), train, validation, options)),
+                         doctest::Contains("both keep the Gram matrices: give one of them"), ArgumentError);
+    options.gram_folder.reset();
+    options.flip = true;
+    CHECK_THROWS_WITH_AS(static_cast<void>(Model::fit(model_network(), train, validation, options)),
+                         doctest::Contains("not averages over flips"), ArgumentError);
+  }
 }

@@ -177,5 +177,25 @@ else:
         0);
 }
 
+TEST_CASE(
+    "kernels through a store have the bits of gram(), and the tiles of a store that is there are not "
+    "computed again") {
+  const TemporaryFolder folder;
+  const auto network = image_network();
+  const auto& x = images(6);
+  const auto expected = gram<float>(network, x);
+  store::StoreOptions options{.tile_side = 4};
+  const auto first = store::stored_gram<float>(folder.path(), network, x, nullptr, options);
+  CHECK(first.nngp == expected.nngp);
+  CHECK(first.ntk == expected.ntk);
+  // It has both kernels, and one of them is read from it too.
+  options.gram.kernels = Kernels::nngp;
+  CHECK(store::kernels_for(folder.path(), Kernels::nngp) == Kernels::both);
+  CHECK(store::kernels_for(folder.path() / "other", Kernels::nngp) == Kernels::nngp);
+  std::filesystem::remove(folder.path() / "nngp" / "c" / "0" / "1");
+  const auto again = store::stored_gram<float>(folder.path(), network, x, nullptr, options);
+  CHECK(again.nngp == expected.nngp);
+}
+
 }  // namespace
 }  // namespace widelimit::testing

@@ -35,6 +35,9 @@ struct Problem {
   [[nodiscard]] bool knows_noise() const { return noise_variances.size() > 0; }
   /// Whether each output has a regulariser and an amplitude of its own. Classes share one of each.
   [[nodiscard]] bool apart() const { return kind == TargetKind::numbers && targets.cols() > 1; }
+
+  /// Appends the validation targets, which must be there, to those of the training inputs.
+  void join_validation();
 };
 
 struct FitOptions {
@@ -134,9 +137,9 @@ class Fitter {
   /// targets. For fits to other data, as by refit, and for searches.
   [[nodiscard]] std::vector<Selection> select(const std::string& kernel);
 
-  /// Chooses, unless `chosen` has the choice of an earlier select(), and fits. `times` are those of the gradient flow,
-  /// infinite_time for the NNGP; amplitudes and calibrations are those of infinite time for all. `kernels_follow`:
-  /// another fit() comes after this one. Throws the errors of the solvers, and Cancelled.
+  /// Chooses, unless `chosen` has the choice of an earlier select(), perhaps with other data, and fits. `times` are
+  /// those of the gradient flow, infinite_time for the NNGP; amplitudes and calibrations are those of infinite time for
+  /// all. `kernels_follow`: another fit() comes after this one. Throws the errors of the solvers, and Cancelled.
   [[nodiscard]] Fit fit(const std::string& kernel, const std::vector<double>& times,
                         bool kernels_follow = false, const std::vector<Selection>& chosen = {});
 

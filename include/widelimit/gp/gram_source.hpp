@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <utility>
@@ -37,6 +38,17 @@ template <typename Scalar>
   return gram_in_memory(std::make_shared<GramResult<Scalar>>(std::move(kernels)));
 }
 
+/// The kernels of two batches together, from those of the first one, of the second one (rows) with the first one, and
+/// of the second one.
+template <typename Scalar>
+[[nodiscard]] GramResult<Scalar> joined_gram(const GramResult<Scalar>& first, const GramResult<Scalar>& cross,
+                                             const GramResult<Scalar>& second);
+
+/// The kernels of other inputs (rows) with two batches together, from those with each.
+template <typename Scalar>
+[[nodiscard]] GramResult<Scalar> joined_cross(const GramResult<Scalar>& first,
+                                              const GramResult<Scalar>& second);
+
 /// Kernels in a complete store: nothing of them is held, and each call reads what it needs; operators use
 /// this many threads.
 [[nodiscard]] std::unique_ptr<GramSource> gram_in_store(
@@ -51,6 +63,9 @@ struct GramSources {
   std::unique_ptr<GramSource> test;     ///< [n_test, n]
   Vector<double> validation_variances;  ///< NNGP, [n_validation]; empty as above.
   Vector<double> test_variances;        ///< NNGP, [n_test]
+  /// Those with the validation inputs among the training inputs, for InferenceOptions::refit; else empty. It is called
+  /// once, when the choice has been made and these are gone.
+  std::function<GramSources()> joined = {};
 };
 
 }  // namespace widelimit::gp

@@ -21,6 +21,8 @@ struct InferenceOptions {
   std::optional<double> amplitude = {};
   std::vector<double> times = {};  ///< Times of the gradient flow, besides infinity.
   bool targets_as_they_are = false;
+  /// The regularisers are chosen with validation data held back, then fitted to both; see ModelOptions.
+  bool refit = false;
   int threads = 0;
   double residual = 1e-10;  ///< Relative residual at which conjugate gradients stop.
   /// Of the training inputs, with the NNGP alone; see ModelOptions. Known noise takes the place of the regulariser, and

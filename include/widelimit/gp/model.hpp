@@ -24,6 +24,7 @@
 #include "widelimit/kernel/inputs.hpp"
 #include "widelimit/matrix.hpp"
 #include "widelimit/network/network.hpp"
+#include "widelimit/store/gram_store.hpp"
 
 namespace widelimit::gp {
 
@@ -46,6 +47,8 @@ struct LabelledInputs {
 struct ModelOptions {
   ModelKind kind = ModelKind::bayesian;
   double time = infinite_time;  ///< Of training, for `trained`; see GradientFlow.
+  /// More times, kept with the model for those who predict with it: Model::times().
+  std::vector<double> times = {};
   /// Absent: the relative regulariser of `grid` with the best score by `criterion`. That of trained networks is chosen
   /// for infinite time.
   std::optional<Noise> noise = {};
@@ -94,6 +97,11 @@ struct ModelOptions {
   std::string preparation = "{}";
   /// A folder in which Gram matrices are kept and looked for (GramCache); absent: none are.
   std::optional<std::filesystem::path> gram_folder = {};
+  /// A folder in which they are computed into stores, so that a fit that ended early is continued (docs/scale.md):
+  /// train, validation-train and, with refit, validation, each read into memory once it is complete. Not with `flip`,
+  /// `learning` and `gram_folder`. Absent: in memory.
+  std::optional<std::filesystem::path> store_folder = {};
+  store::StoreOptions store = {};  ///< Of these stores; their `gram` is ignored.
   /// Threads, memory, progress and stop of the Gram matrices and states; `kernels` is ignored.
   GramOptions gram = {};
 };
@@ -187,6 +195,12 @@ class Model {
   template <typename Scalar>
   [[nodiscard]] ModelPrediction predict(const Inputs<Scalar>& x, const GramOptions& run = {}) const;
 
+  /// The same at each of these times of training, which have the kernels in common: that of at_time(), to the bit, for
+  /// little more than one prediction.
+  template <typename Scalar>
+  [[nodiscard]] std::vector<ModelPrediction> predict(const Inputs<Scalar>& x, std::span<const double> times,
+                                                     const GramOptions& run = {}) const;
+
   /// What predict() takes for these inputs beside the model, which is in memory: for plan_resources(). Errors: those of
   /// predict() for inputs that do not fit.
   template <typename Scalar>
@@ -238,11 +252,17 @@ class Model {
   /// variances, under which observations are normal. ArgumentError unless it is positive and finite.
   [[nodiscard]] Model with_amplitude(double amplitude) const;
 
+  /// The same networks after another time of training: `trained` only, and not by conjugate gradients (ArgumentError).
+  /// It shares the decomposition of this one. Regulariser, amplitude and calibration stay what they are: those of
+  /// infinite time, for all times. Cost 2 n^2 outputs.
+  [[nodiscard]] Model at_time(double time) const;
+
   [[nodiscard]] ModelKind kind() const;
   [[nodiscard]] Solver solver() const;  ///< cholesky or conjugate_gradients: by which it was fitted.
   [[nodiscard]] double time() const;    ///< Of training.
-  [[nodiscard]] Vector<double> amplitude() const;       ///< [outputs], of standardised targets.
-  [[nodiscard]] Vector<double> noise_variance() const;  ///< [outputs], in squared units of the targets.
+  [[nodiscard]] const std::vector<double>& times() const;  ///< ModelOptions::times
+  [[nodiscard]] Vector<double> amplitude() const;          ///< [outputs], of standardised targets.
+  [[nodiscard]] Vector<double> noise_variance() const;     ///< [outputs], in squared units of the targets.
   /// [outputs], relative to the mean diagonal of the kernel: chosen, given, or what a known noise comes to. NaN for
   /// models that were saved by version 0.2.0.
   [[nodiscard]] Vector<double> regulariser() const;

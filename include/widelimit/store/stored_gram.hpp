@@ -116,4 +116,15 @@ class StoredGram {
   std::unique_ptr<Open> open_;
 };
 
+/// What is computed into a store in which these kernels are wanted: of one that is there and has more, all of its own,
+/// since they are computed together. Errors: those of StoredGram.
+[[nodiscard]] Kernels kernels_for(const std::filesystem::path& folder, Kernels wanted);
+
+/// The kernels of x1 with x2, or of x1 with itself if x2 is null: what is missing of them is computed into the store,
+/// which is then read. Errors: those of GramStore, and of StoredGram where a part (StoreOptions::part) is not all.
+template <typename Scalar>
+[[nodiscard]] GramResult<Scalar> stored_gram(const std::filesystem::path& folder, const Network& network,
+                                             const Inputs<Scalar>& x1, const Inputs<Scalar>* x2,
+                                             StoreOptions options);
+
 }  // namespace widelimit::store

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "cli/grams/store_options.hpp"
+#include "cli/models/fit_search.hpp"
 #include "cli/models/learning.hpp"
 #include "cli/options/inference_options.hpp"
 #include "cli/options/kernel_options.hpp"
@@ -35,6 +36,8 @@ struct InferenceArguments {
     return !noise_is_known && !choice.regulariser &&
            (choice.criterion ? gp::needs_validation(*choice.criterion) : !factorizes);
   }
+  /// Whether anything reads validation data.
+  [[nodiscard]] bool reads_validation() const { return options.refit || takes_validation(); }
 };
 
 struct OutputArguments {
@@ -52,9 +55,18 @@ struct GpArguments {
   KernelOptions kernel;
   InferenceArguments inference;
   LearningChoice learning;
+  SearchChoice search;
   StoreArguments store;
+  std::filesystem::path reliability;
   OutputArguments output;
 };
+
+/// Adds --store, a folder of stores, and the options of its tiles.
+void add_stores_options(CLI::App& command, StoreArguments& store);
+
+/// Throws CLI::ValidationError where stores cannot keep the kernels.
+void check_stores_usage(const StoreArguments& store, const std::filesystem::path& gram, bool flip,
+                        const LearningChoice& learning);
 
 /// Adds all options of `gp`. `arguments` must live until the arguments are parsed.
 void add_gp_options(CLI::App& command, GpArguments& arguments);

@@ -21,8 +21,10 @@
 #include "distributed/rank_solver.hpp"
 #include "widelimit/error.hpp"
 #include "widelimit/files/writing_places.hpp"
+#include "widelimit/gp/model.hpp"
 #include "widelimit/gp/resources.hpp"
 #include "widelimit/json/read_json.hpp"
+#include "widelimit/kernel/devices.hpp"
 #include "widelimit/kernel/explain.hpp"
 #include "widelimit/network/network_file.hpp"
 #include "widelimit/numerics/memory.hpp"
@@ -34,6 +36,8 @@ namespace {
 template <typename Scalar>
 void require_validation_for(const GpTask<Scalar>& task, const GpArguments& arguments) {
   const DataSource& source = data_source(arguments.data.kind);
+  if (!task.validation && arguments.inference.options.refit)
+    throw DataError("--refit takes validation data, there are none");
   if (!task.validation && arguments.inference.takes_validation())
     throw DataError(
         fmt::format("{}: no {} to choose the regulariser on; add {} or give --criterion loo or --regulariser",
@@ -47,6 +51,7 @@ std::string amplitude_text(const gp::InferenceOptions& options) {
 
 template <typename Scalar>
 void require_amplitude(const GpTask<Scalar>& task, const GpArguments& arguments) {
+  require_reliability(arguments.reliability, task.kind, task.test.size() > 0 && task.test.targets);
   if (!arguments.inference.choice.amplitude)
     gp::require_varying_targets(*task.train.targets, task.kind,
                                 arguments.inference.options.targets_as_they_are, "give --amplitude");
@@ -123,6 +128,7 @@ class NetworkPredictor {
         places_{places_of(networks_)} {
     options_.device = device_of(options_.device, context);
     solver_text_ = choose_gp_solver(arguments);
+    require_one_process();
     if (arguments.output.folder.empty() || !is_first()) return;
     output_.emplace(arguments.output, files_read_by(arguments), options_.inference, networks_, context,
                     shapes_of(task_));
@@ -142,6 +148,8 @@ class NetworkPredictor {
       say("regularisers chosen by {}\n", criterion_title(options_.inference.criterion));
     say("{}\n", solver_text_);
     for (std::size_t i = 0; i < networks_.size(); ++i) run_network(i);
+    draw_reliability(arguments_.reliability, curves_, fmt::format("test: {} inputs", task_.test.size()),
+                     context_.interrupt.token());
     if (prints_json()) print_result(results_);
   }
 
@@ -181,12 +189,30 @@ class NetworkPredictor {
     return choice.text + amplitude_cost(choice.solver);
   }
 
+  /// Throws ArgumentError for what is not shared by ranks, nor done without matrices in memory.
+  void require_one_process() const {
+    if (context_.dealer != nullptr && arguments_.search.is_asked())
+      throw ArgumentError(
+          "--search is for one process: search with widelimit fit or gp, then give the network");
+    if (!options_.inference.refit) return;
+    if (context_.dealer != nullptr)
+      throw ArgumentError("--refit joins Gram matrices in one memory, not those of ranks: leave it out");
+    const bool on_device = !device_in_full(options_.device).empty() && options_.gram_folder.empty();
+    if (options_.solver == gp::Solver::conjugate_gradients && (on_device || !arguments_.store.folder.empty()))
+      throw ArgumentError(
+          fmt::format("--refit joins Gram matrices in memory, and conjugate gradients {} hold none: leave "
+                      "out {}, or take "
+                      "--solver cholesky",
+                      on_device ? "on a device" : "with a store", on_device ? "--device" : "--store"));
+  }
+
   /// All but how the regulariser is chosen, which follows from the solver.
   [[nodiscard]] gp::Workload workload() const {
     const gp::InferenceOptions& inference = options_.inference;
     // It throws for networks that do not fit. GCC 12 frees the texts of an unfinished aggregate twice then.
     const Plan plan = largest_plan();
-    return {.needs = {.inputs = static_cast<Index>(task_.train.size()),
+    const std::size_t joined = inference.refit ? task_.validation->size() : 0;
+    return {.needs = {.inputs = static_cast<Index>(task_.train.size() + joined),
                       .entry_bytes = sizeof(Scalar),
                       .kernels = inference.kernels,
                       .finite_times = !inference.times.empty(),
@@ -296,6 +322,8 @@ class NetworkPredictor {
       files::require_no_links(options.store.folder, places_[i]);
       options.store.folder /= places_[i];
     }
+    networks_[i] = searched_network(networks_[i], arguments_.search, task_,
+                                    model_options(options_, task_, context_), context_.interrupt);
     const std::optional<LearnedTask<Scalar>> learned =
         learned_task(networks_[i], task_, arguments_.learning, options.inference, context_.interrupt);
     const GpTask<Scalar>& task = learned ? learned->task : task_;
@@ -326,6 +354,11 @@ class NetworkPredictor {
                                .missing = task_.missing,
                                .unknown = task_.unknown,
                                .columns = task_.columns};
+    if (!arguments_.reliability.empty())
+      for (const GpPrediction& prediction : result.predictions)
+        curves_.push_back(
+            reliability_curve((networks_.size() > 1 ? arguments_.networks[i] + ", " : "") + prediction.name,
+                              prediction.probabilities, *task_.test.targets));
     if (output_) output_->write(i, info, result, task_.test.targets);
     if (report_) {
       report_->add(arguments_.networks[i], info, result,
@@ -362,6 +395,7 @@ class NetworkPredictor {
   std::string solver_text_;
   std::optional<GpOutput> output_;
   std::optional<ReportPage> report_;
+  std::vector<ReliabilityCurve> curves_;              ///< For --reliability.
   std::optional<TestQuality> baselines_;              ///< Once they were needed.
   nlohmann::json results_ = nlohmann::json::array();  ///< Of every network, for --json.
 };
@@ -390,9 +424,13 @@ void fill_gp_command(CLI::App& command, const RunContext& context) {
     check_gp_usage(command, *arguments);
     arguments->data.split = split_choice(command, arguments->data);
     arguments->inference.noise_is_known = arguments->data.encoding.noise_variance.has_value();
-    arguments->data.split.reads_validation = arguments->inference.takes_validation();
+    arguments->data.split.reads_validation = arguments->inference.reads_validation();
     leave_out_unread_validation(command, arguments->data);
     numerics::require_room_for_threads(threads_of(arguments->kernel.threads, context));
+    check_output_files({.read = files_read_by(*arguments),
+                        .written = {{"--table", arguments->search.table},
+                                    {"--plot", arguments->search.plot},
+                                    {"--reliability", arguments->reliability}}});
     if (arguments->kernel.precision == Precision::float32)
       NetworkPredictor<float>(*arguments, context).run();
     else

@@ -8,6 +8,7 @@
 #include "cli/program/run_context.hpp"
 #include "cli/tasks/gp_task.hpp"
 #include "widelimit/gp/inference.hpp"
+#include "widelimit/gp/model.hpp"
 #include "widelimit/gp/solver_choice.hpp"
 #include "widelimit/kernel/gram.hpp"
 
@@ -27,6 +28,11 @@ struct GpOptions {
 
 /// What the Gram matrices of a run are computed with; it is planned with the same.
 [[nodiscard]] GramOptions gram_options(const GpOptions& options, const RunContext& context);
+
+/// How fit would fit a network to the same data, with the NNGP unless predictions are made with the NTK alone: what
+/// --search compares networks by.
+[[nodiscard]] gp::ModelOptions model_options(const GpOptions& options, const GpTaskFacts& task,
+                                             const RunContext& context);
 
 /// Names of all predictions: "nngp", "ntk", "ntk_time0", ...
 [[nodiscard]] std::vector<std::string> prediction_names(const gp::InferenceOptions& options);

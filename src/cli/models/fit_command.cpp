@@ -1,13 +1,17 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <chrono>
 #include <memory>
 #include <optional>
 
+#include "cli/gp/gp_arguments.hpp"
 #include "cli/gp/grid_edge.hpp"
+#include "cli/grams/store_options.hpp"
 #include "cli/models/fit_search.hpp"
 #include "cli/models/fit_solver.hpp"
 #include "cli/models/learning.hpp"
+#include "cli/models/model_predictions.hpp"
 #include "cli/models/model_scores.hpp"
 #include "cli/options/inference_options.hpp"
 #include "cli/options/kernel_options.hpp"
@@ -17,22 +21,18 @@
 #include "cli/output/output_options.hpp"
 #include "cli/output/progress_bar.hpp"
 #include "cli/output/result_text.hpp"
-#include "cli/plots/reliability_picture.hpp"
 #include "cli/program/commands.hpp"
 #include "cli/program/given_arguments.hpp"
 #include "cli/quality/task_baselines.hpp"
 #include "cli/tasks/data_arguments.hpp"
 #include "widelimit/error.hpp"
 #include "widelimit/files/folder_lock.hpp"
-#include "widelimit/gp/metrics.hpp"
 #include "widelimit/gp/model.hpp"
 #include "widelimit/gp/resources.hpp"
 #include "widelimit/json/read_json.hpp"
 #include "widelimit/kernel/explain.hpp"
 #include "widelimit/network/network_file.hpp"
 #include "widelimit/numerics/memory.hpp"
-#include "widelimit/store/input_facts.hpp"
-#include "widelimit/store/sha256.hpp"
 #include "widelimit/text/visible_text.hpp"
 
 namespace widelimit::cli {
@@ -43,7 +43,7 @@ struct FitArguments {
   std::optional<Index> depth;
   DataArguments data;
   KernelOptions kernel{.kernels = Kernels::nngp};
-  std::optional<double> time;
+  std::vector<double> times;
   RegulariserChoice choice;
   FitSolver solver;
   bool flip = false;
@@ -52,12 +52,14 @@ struct FitArguments {
   SearchChoice search;
   LearningChoice learning;
   std::filesystem::path gram;
+  StoreArguments store;
   std::filesystem::path reliability;
+  OutputArguments output;
   std::filesystem::path model;
 
   /// Whether a regulariser is chosen, also that of a network that is searched for.
   [[nodiscard]] bool chooses() const {
-    return (!choice.regulariser && !data.encoding.noise_variance) || !search.specs.empty();
+    return (!choice.regulariser && !data.encoding.noise_variance) || search.is_asked();
   }
   [[nodiscard]] gp::Criterion criterion() const {
     return choice.criterion.value_or(solver.usual_criterion());
@@ -75,17 +77,20 @@ void check_fit_usage(const CLI::App& command, const FitArguments& arguments) {
     throw CLI::ValidationError("--noise-variance", "the noise is known: leave out --refit");
   if (arguments.kernel.kernels == Kernels::both)
     throw CLI::ValidationError("--kernel", "a model has one: nngp or ntk");
-  if (arguments.time && arguments.kernel.kernels == Kernels::nngp)
+  if (!arguments.times.empty() && arguments.kernel.kernels == Kernels::nngp)
     throw CLI::ValidationError("--time", "gradient flow needs the NTK: --kernel ntk");
-  const bool searches = !arguments.search.specs.empty();
-  check_regulariser_usage(command, arguments.choice, searches, arguments.kernel.kernels != Kernels::nngp);
-  gp::IterativeWishes wishes{.finite_times = arguments.time.has_value(),
+  check_regulariser_usage(command, arguments.choice, arguments.search.is_asked(),
+                          arguments.kernel.kernels != Kernels::nngp);
+  gp::IterativeWishes wishes{.finite_times = !arguments.times.empty(),
                              .knows_noise = arguments.data.encoding.noise_variance.has_value(),
                              .has_amplitude = arguments.choice.amplitude.has_value()};
   if (arguments.chooses()) wishes.chooses_by = arguments.choice.criterion;
   check_fit_solver_usage(command, arguments.solver, wishes);
-  for (const char* option : {"--trials", "--table", "--plot"})
-    if (!searches && command.count(option) > 0) throw CLI::ValidationError(option, "for --search only");
+  check_search_usage(command, arguments.search);
+  check_stores_usage(arguments.store, arguments.gram, arguments.flip, arguments.learning);
+  if (arguments.store.part.parts > 1)
+    throw CLI::ValidationError(
+        "--part", "a model takes all of a store: gp --part fills the same stores, then fit without it");
 }
 
 template <typename Scalar>
@@ -107,12 +112,10 @@ template <typename Scalar>
 void require_meaning(const GpTask<Scalar>& task, const FitArguments& arguments) {
   if (arguments.choice.criterion && arguments.chooses())
     gp::require_criterion(*arguments.choice.criterion, task.kind);
-  if (arguments.reliability.empty()) return;
-  const bool seen = (task.test.size() > 0 && task.test.targets) || (task.validation && !arguments.refit);
-  if (task.kind == TargetKind::classes && seen) return;
-  throw DataError(
-      fmt::format("--reliability takes classes, and validation or test data with targets; {}",
-                  task.kind == TargetKind::numbers ? "the targets are numbers" : "there are none"));
+  require_reliability(arguments.reliability, task.kind,
+                      (task.test.size() > 0 && task.test.targets) || (task.validation && !arguments.refit));
+  if (!arguments.output.folder.empty() && task.test.size() == 0)
+    throw DataError("--out is for predictions of the test data, and there are none");
 }
 
 /// What is done with every row of the data.
@@ -133,7 +136,11 @@ template <typename Scalar>
 gp::ModelOptions options_of(const FitArguments& arguments, const GpTask<Scalar>& task) {
   gp::ModelOptions options;
   options.kind = arguments.kernel.kernels == Kernels::nngp ? gp::ModelKind::bayesian : gp::ModelKind::trained;
-  options.time = arguments.time.value_or(gp::infinite_time);
+  // One is that of the model; several are kept with a model of infinite time.
+  if (arguments.times.size() == 1)
+    options.time = arguments.times.front();
+  else
+    options.times = arguments.times;
   options.flip = arguments.flip;
   if (arguments.choice.regulariser) options.noise = gp::RelativeRegulariser(*arguments.choice.regulariser);
   options.criterion = arguments.criterion();
@@ -150,6 +157,7 @@ gp::ModelOptions options_of(const FitArguments& arguments, const GpTask<Scalar>&
   options.preprocessing = task.preprocessing;
   options.preparation = task.preparation.dump();
   if (!arguments.gram.empty()) options.gram_folder = arguments.gram;
+  if (!arguments.store.folder.empty()) options.store_folder = arguments.store.folder;
   options.gram.threads = arguments.kernel.threads;
   options.gram.device = arguments.kernel.device;
   options.gram.exact_attention = arguments.kernel.exact_attention;
@@ -157,50 +165,17 @@ gp::ModelOptions options_of(const FitArguments& arguments, const GpTask<Scalar>&
 }
 
 template <typename Scalar>
-nlohmann::ordered_json described(const gp::LabelledInputs<Scalar>& data) {
-  const auto bytes = static_cast<std::size_t>(data.y.size()) * sizeof(double);
-  return {{"x", store::batch_facts(data.x)}, {"y_sha256", store::sha256_of(data.y.data(), bytes)}};
-}
-
-/// What a table of trials belongs to: all that their scores depend on.
-template <typename Scalar>
-Origin origin_of(const Network& network, const gp::LabelledInputs<Scalar>& train,
-                 const std::optional<gp::LabelledInputs<Scalar>>& validation, const FitArguments& arguments) {
-  nlohmann::ordered_json configuration{{"network", nlohmann::ordered_json::parse(to_json(network))},
-                                       {"train", described(train)},
-                                       {"precision", to_string(arguments.kernel.precision)},
-                                       {"kernel", arguments.kernel.kernels == Kernels::nngp ? "nngp" : "ntk"},
-                                       {"criterion", criterion_name(arguments.criterion())},
-                                       {"search", arguments.search.specs}};
-  if (validation) configuration["validation"] = described(*validation);
-  if (arguments.choice.regulariser) configuration["regulariser"] = *arguments.choice.regulariser;
-  if (arguments.choice.candidates != gp::regulariser_grid())
-    configuration["candidates"] = arguments.choice.candidates;
-  if (arguments.flip) configuration["flip"] = true;
-  if (arguments.solver.iterates()) configuration["solver"] = "cg";
-  return {.command = "fit --search", .configuration = std::move(configuration)};
-}
-
-template <typename Scalar>
 gp::Model fitted_model(const Network& given, const GpTask<Scalar>& task, const FitArguments& arguments,
-                       const Interrupt& interrupt) {
+                       const RunContext& context) {
+  const Interrupt& interrupt = context.interrupt;
   gp::ModelOptions options = options_of(arguments, task);
   options.gram.stop = interrupt.token();
+  options.store = store_options_of(arguments.store, context);
   const gp::LabelledInputs<Scalar> train{task.train.inputs(), *task.train.targets};
   std::optional<gp::LabelledInputs<Scalar>> validation;
   if (task.validation)
     validation = gp::LabelledInputs<Scalar>{task.validation->inputs(), *task.validation->targets};
-  Network network = given;
-  if (!arguments.search.specs.empty()) {
-    gp::ModelOptions of_trials = options;
-    of_trials.noise.reset();
-    // Numbers that are searched for are the network's before anything is learned from the inputs.
-    of_trials.learning = {};
-    if (arguments.choice.regulariser) of_trials.grid = {*arguments.choice.regulariser};
-    network = searched_network(SearchSpace(given, arguments.search.specs), arguments.search, train,
-                               validation, of_trials, arguments.criterion(),
-                               origin_of(given, train, validation, arguments), interrupt);
-  }
+  const Network network = searched_network(given, arguments.search, task, options, interrupt);
   std::optional<ProgressBar> bar;
   options.gram.progress = [&](const GramProgress& progress) {
     if (!bar) bar.emplace(network.name(), Counted::pairs, arguments.kernel.threads);
@@ -215,73 +190,72 @@ gp::Model fitted_model(const Network& given, const GpTask<Scalar>& task, const F
                     : gp::Model::fit(network, train.x, train.y, options);
 }
 
-/// Predictions for a set with known targets, with the amplitude of the model and with 1.
-struct Checked {
-  std::string name;
-  const Matrix<double>& targets;
-  gp::ModelPrediction fitted;
-  gp::ModelPrediction unscaled;
-};
-
+/// Of the validation data, unless the model was fitted to them, and of the test data: those with known targets, and
+/// test data that are written.
 template <typename Scalar>
-std::vector<Checked> checked_predictions(const gp::Model& model, const GpTask<Scalar>& task,
-                                         const FitArguments& arguments, const Interrupt& interrupt) {
+std::vector<Predicted> predictions_of(const gp::Model& model, const GpTask<Scalar>& task,
+                                      const FitArguments& arguments, const Interrupt& interrupt) {
   GramOptions run = gram_options(arguments.kernel);
   run.stop = interrupt.token();
-  std::vector<Checked> checked;
+  std::vector<Predicted> predicted;
   const auto add = [&](const char* name, const GpSet<Scalar>& set) {
-    if (set.size() == 0 || !set.targets) return;
-    gp::ModelPrediction fitted = model.predict(set.inputs(), run);
-    gp::ModelPrediction unscaled = with_amplitude_one(model, fitted);
-    checked.push_back({name, *set.targets, std::move(fitted), std::move(unscaled)});
+    const auto start = std::chrono::steady_clock::now();
+    predicted.push_back({name, set.targets,
+                         model.predict(set.inputs(), prediction_times(model, model.times()), run),
+                         std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count()});
   };
   if (task.validation && !arguments.refit) add("validation", *task.validation);
-  add("test", task.test);
-  return checked;
-}
-
-/// A line for each set, and one for what its variances would be without the amplitude; of test data the baselines.
-template <typename Scalar>
-std::vector<QualityLine> all_scores(const gp::Model& model, const GpTask<Scalar>& task,
-                                    const std::vector<Checked>& checked, const FitArguments& arguments) {
-  std::vector<QualityLine> scores;
-  if (!arguments.refit)
-    if (auto others = leave_one_out_scores(model, *task.train.targets)) scores.push_back(std::move(*others));
-  for (const Checked& set : checked) {
-    scores.push_back(scores_of(set.name, set.fitted, set.targets));
-    if ((model.amplitude().array() != 1).any())
-      scores.push_back(scores_of(set.name + ", amplitude 1", set.unscaled, set.targets));
-  }
-  if (task.test.size() == 0 || !task.test.targets) return scores;
-  TestQuality baselines;
-  add_baselines(baselines, task);
-  for (QualityLine& line : baselines.baselines) {
-    line.of = "test, " + line.of;
-    scores.push_back(std::move(line));
-  }
-  return scores;
-}
-
-/// Those of the model as it is: the others have a comma in their names.
-std::vector<QualityLine> of_the_model(const std::vector<QualityLine>& scores) {
-  std::vector<QualityLine> own;
-  for (const QualityLine& line : scores)
-    if (line.of.find(',') == std::string::npos) own.push_back(line);
-  return own;
+  if (task.test.size() > 0 && (task.test.targets || !arguments.output.folder.empty())) add("test", task.test);
+  return predicted;
 }
 
 /// Of the last set: test data where there are some.
-void draw_reliability(const std::vector<Checked>& checked, const FitArguments& arguments,
-                      const Interrupt& interrupt) {
+void draw_curves(const gp::Model& model, const std::vector<Predicted>& predicted,
+                 const FitArguments& arguments, const Interrupt& interrupt) {
   if (arguments.reliability.empty()) return;
-  const Checked& set = checked.back();
-  const std::vector<int> classes = gp::classes_of(set.targets);
-  const std::vector<ReliabilityCurve> curves{
-      {"amplitude 1", gp::calibration(set.unscaled.class_probabilities, classes)},
-      {"amplitude fitted", gp::calibration(set.fitted.class_probabilities, classes)}};
-  draw_output_file(arguments.reliability,
-                   reliability_script(curves, fmt::format("{}: {} inputs", set.name, set.targets.rows())),
-                   interrupt.token());
+  const Predicted& set = predicted.back().targets ? predicted.back() : predicted.front();
+  const gp::ModelPrediction& own = set.found.front();
+  draw_reliability(
+      arguments.reliability,
+      {reliability_curve("amplitude 1", with_amplitude_one(model, own).class_probabilities, *set.targets),
+       reliability_curve("amplitude fitted", own.class_probabilities, *set.targets)},
+      fmt::format("{}: {} inputs", set.name, set.targets->rows()), interrupt.token());
+}
+
+/// The folder of --out, for test data, or null: what is wrong with it shows before the work.
+std::unique_ptr<OutputFolder> opened_folder(const FitArguments& arguments) {
+  if (arguments.output.folder.empty()) return nullptr;
+  auto folder = std::make_unique<OutputFolder>(arguments.output.folder,
+                                               prediction_file_names(arguments.times.size() + 1),
+                                               arguments.output.other_files);
+  folder->check_inputs({{"--network", arguments.network},
+                        {"--path", arguments.data.path},
+                        {"--vectors", arguments.data.vectors}});
+  return folder;
+}
+
+/// What predict would write for the test data.
+template <typename Scalar>
+void write_predictions(OutputFolder& folder, const gp::Model& model, const GpTask<Scalar>& task,
+                       const Predicted& test, const TestQuality& baselines, const RunContext& context) {
+  const GpResult result = kernel_predictions(model, test.found, prediction_times(model, model.times()),
+                                             test.targets, test.seconds);
+  std::optional<TestQuality> quality;
+  if (test.targets) quality = quality_of(result, *test.targets);
+  if (quality) quality->baselines = baselines.baselines, quality->note = baselines.note;
+  PredictionFacts info = facts_of(model, task.description, task.test.names);
+  info.learned = model.learned() ? &*model.learned() : nullptr;
+  info.channels = &task.channel_names;
+  info.targets = &task.target_names;
+  info.quality = quality ? &*quality : nullptr;
+  info.missing = task.missing;
+  info.unknown = task.unknown;
+  info.columns = task.columns;
+  const RunRecord record{context.command_line, nlohmann::ordered_json::parse(to_json(model.network())),
+                         shapes_of(task)};
+  write_model_predictions(folder, result, info, {record.command, info.data, task.notes, record.shapes, ""},
+                          ReportTest{test.targets, task.test_faces});
+  folder.commit(record);
 }
 
 std::string choice_text(const gp::Model& model, const FitArguments& arguments) {
@@ -329,18 +303,18 @@ void require_room(const Network& network, const GpTask<Scalar>& task, const FitA
       .needs = {.inputs = static_cast<Index>(task.train.size()) + (arguments.refit ? validation : 0),
                 .entry_bytes = sizeof(Scalar),
                 .kernels = arguments.kernel.kernels,
-                .finite_times = arguments.time.has_value(),
+                .finite_times = !arguments.times.empty(),
                 .validation = validation,
                 .test = static_cast<Index>(task.test.size()),
                 .outputs = task.train.targets->cols(),
-                .chooses = !arguments.choice.regulariser || !arguments.search.specs.empty(),
+                .chooses = !arguments.choice.regulariser || arguments.search.is_asked(),
                 .by_densities = by == gp::Criterion::leave_one_out ||
                                 by == gp::Criterion::negative_log_predictive_density,
                 .candidates = static_cast<Index>(arguments.choice.candidates.size()),
                 .flip = arguments.flip},
       .plan = plan};
   // Matrices that are kept are computed as such.
-  if (!arguments.gram.empty()) work.plan->device_input_bytes = 0;
+  if (!arguments.gram.empty() || !arguments.store.folder.empty()) work.plan->device_input_bytes = 0;
   gp::require_resources(
       "fit", gp::plan_resources(work, arguments.solver.solver(), gp::MemoryRoom::here(options.threads)),
       work);
@@ -352,12 +326,15 @@ void run_fit(const FitArguments& arguments, const RunContext& context) {
   check_output_files({.read = {{"--network", arguments.network},
                                {"--path", arguments.data.path},
                                {"--vectors", arguments.data.vectors},
-                               {"--gram", arguments.gram}},
+                               {"--gram", arguments.gram},
+                               {"--store", arguments.store.folder}},
                       .written = {{"--table", arguments.search.table},
                                   {"--plot", arguments.search.plot},
                                   {"--reliability", arguments.reliability}}});
-  check_different_files({.read = {{"--path", arguments.data.path}, {"--gram", arguments.gram}},
-                         .written = {{"--model", arguments.model}}});
+  check_different_files({.read = {{"--path", arguments.data.path},
+                                  {"--gram", arguments.gram},
+                                  {"--store", arguments.store.folder}},
+                         .written = {{"--model", arguments.model}, {"--out", arguments.output.folder}}});
   const auto task = load_prepared_task<Scalar>(arguments.data, arguments.flip, [&](const auto& unprepared) {
     require_validation(unprepared, arguments);
     if (arguments.flip) require_images_for_flips(unprepared);
@@ -371,17 +348,24 @@ void run_fit(const FitArguments& arguments, const RunContext& context) {
   say("{}\n", rows_text(task, arguments));
   flush_standard_output();
   const files::FolderClaim claim(arguments.model);
-  const gp::Model model = fitted_model(network, task, arguments, context.interrupt);
+  const auto folder = opened_folder(arguments);
+  const gp::Model model = fitted_model(network, task, arguments, context);
   context.interrupt.check();
   model.save(arguments.model);
   if (model.learned()) say("{}", learned_text(*model.learned(), task.channel_names));
   say("{}", model_text(model) + choice_text(model, arguments));
-  const auto checked = checked_predictions(model, task, arguments, context.interrupt);
-  const auto scores = all_scores(model, task, checked, arguments);
+  const auto predicted = predictions_of(model, task, arguments, context.interrupt);
+  TestQuality baselines;
+  if (task.test.size() > 0 && task.test.targets) add_baselines(baselines, task);
+  std::vector<QualityLine> scores = model_scores(model, predicted, baselines);
+  if (!arguments.refit)
+    if (auto others = leave_one_out_scores(model, *task.train.targets))
+      scores.insert(scores.begin(), std::move(*others));
+  if (folder) write_predictions(*folder, model, task, predicted.back(), baselines, context);
   if (!scores.empty()) say("{}", quality_table(scores) + class_table(of_the_model(scores), task.class_names));
   if (prints_json()) print_result(fit_json(model, scores, arguments, task.channel_names));
   flush_standard_output();
-  draw_reliability(checked, arguments, context.interrupt);
+  draw_curves(model, predicted, arguments, context.interrupt);
 }
 
 void add_fit_options(CLI::App& command, FitArguments& arguments) {
@@ -392,25 +376,28 @@ void add_fit_options(CLI::App& command, FitArguments& arguments) {
   add_kernel_options(command, arguments.kernel);
   command.get_option("--kernel")
       ->description("nngp: Bayesian posterior; ntk: networks after training [nngp]");
-  add_value(command, "--time", arguments.time,
-            "Of training, learning rate 1, loss half the sum of squares [infinite]", number_not_negative(),
-            "T");
+  add_value(command, "--time", arguments.times,
+            "Of training, learning rate 1, loss half the sum of squares; several are kept with a model of "
+            "infinite time, and predict uses them too [infinite]",
+            number_not_negative(), "T1,T2,...")
+      ->delimiter(',');
   add_regulariser_options(command, arguments.choice);
   add_fit_solver_options(command, arguments.solver);
-  command.add_flag("--refit", arguments.refit,
-                   "Fit on training and validation data together once the regulariser is chosen");
+  add_refit_option(command, arguments.refit);
   add_targets_option(command, arguments.targets_as_they_are);
   add_search_options(command, arguments.search);
   add_learning_options(command, arguments.learning);
   add_row_options(command, arguments.data);
   add_flip_option(command, arguments.flip);
   add_gram_option(command, arguments.gram);
-  add_picture_option(command, "--reliability", arguments.reliability,
-                     "Picture of how often predictions of a confidence are right, on test data or else "
-                     "validation data, with the fitted amplitude and with 1");
+  add_stores_options(command, arguments.store);
+  add_reliability_option(command, arguments.reliability);
   add_value(command, "--model", arguments.model,
             "Folder for the model; one that is there already is replaced", "DIR")
       ->required();
+  add_value(command, "--out", arguments.output.folder,
+            "Folder for predictions of the test data, with what widelimit predict writes", "DIR");
+  add_force_option(command, arguments.output.other_files);
 }
 
 void fill_fit_command(CLI::App& command, const RunContext& context) {

@@ -78,6 +78,11 @@ void add_gram_option(CLI::App& command, std::filesystem::path& folder) {
             "DIR");
 }
 
+void add_refit_option(CLI::App& command, bool& refit) {
+  command.add_flag("--refit", refit,
+                   "Fit on training and validation data together once the regulariser is chosen");
+}
+
 void add_flip_option(CLI::App& command, bool& flip) {
   command.add_flag("--flip", flip,
                    "Average kernels over images and mirror images: two to four times the work");

@@ -47,6 +47,9 @@ void add_residual_option(CLI::App& command, double& residual);
 /// Adds --gram: a folder of Gram matrices.
 void add_gram_option(CLI::App& command, std::filesystem::path& folder);
 
+/// Adds --refit.
+void add_refit_option(CLI::App& command, bool& refit);
+
 /// Adds --flip.
 void add_flip_option(CLI::App& command, bool& flip);
 

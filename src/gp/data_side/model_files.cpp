@@ -40,12 +40,14 @@ void write_posterior(ArrayFolderWriter& folder, Json& document, const Regression
   folder.write(file_of("weights", number), parts.weights);
 }
 
+/// JSON has no infinity.
+Json time_json(double time) { return std::isinf(time) ? Json("infinity") : Json(time); }
+
 void write_posterior(ArrayFolderWriter& folder, Json& document, const TrainedNetworks& trained,
                      std::size_t number) {
   const GradientFlow::Parts parts = trained.flow.parts();
   document["kind"] = "trained";
-  document["time"] =
-      std::isinf(trained.time) ? Json("infinity") : Json(trained.time);  // JSON has no infinity
+  document["time"] = time_json(trained.time);
   document["lambda"] = parts.lambda;
   document["learning_rate"] = parts.learning_rate;
   folder.write(file_of("nngp", number), parts.nngp);
@@ -63,6 +65,8 @@ void write_posterior(ArrayFolderWriter& folder, Json& document, const IterativeW
   document["relative_residual"] = iterative.relative_residual;
   folder.write(file_of("weights", number), iterative.weights);
 }
+
+double time_of(const JsonValue& time) { return time == "infinity" ? infinite_time : time.get<double>(); }
 
 Json numbers_of(const Vector<double>& vector) {
   return std::vector<double>(vector.data(), vector.data() + vector.size());
@@ -129,7 +133,6 @@ Posterior read_posterior(const ArrayFolderReader& folder, const JsonValue& descr
   if (kind != "trained")
     described.at("kind").fail(
         fmt::format("expected \"bayesian\", \"trained\" or \"iterative\", got \"{}\"", kind));
-  const JsonValue time = described.at("time");
   // The weights are computed again from the parts. Their file is read only so that damage to it is an error.
   static_cast<void>(folder.matrix(file_of("weights", number)));
   return TrainedNetworks(
@@ -141,7 +144,7 @@ Posterior read_posterior(const ArrayFolderReader& folder, const JsonValue& descr
                                 .amplitude = 1,
                                 .learning_rate = described.at("learning_rate")},
                                threads),
-      time == "infinity" ? infinite_time : time.get<double>());
+      time_of(described.at("time")));
 }
 
 const Matrix<double>& weights_of(const Posterior& posterior) {
@@ -222,6 +225,17 @@ ObservationLaw read_law(const JsonValue& document) {
   if (!(law.degrees_of_freedom > 0) || !(law.scale > 0))
     described.fail("expected positive degrees of freedom and a positive scale");
   return law;
+}
+
+/// Of gradient flow, which predictions are asked for at; models of before have none.
+std::vector<double> read_times(const JsonValue& document) {
+  if (!document.contains("times")) return {};
+  std::vector<double> times;
+  for (const JsonValue& time : document.at("times").list()) {
+    times.push_back(time_of(time));
+    if (!(times.back() >= 0)) time.fail("expected a number of 0 or more");
+  }
+  return times;
 }
 
 /// Whether every output stands in one posterior, with its weights and amplitude.
@@ -310,6 +324,7 @@ void Model::save(const std::filesystem::path& path) const {
   if (!state_->law.is_normal())
     document["observation_law"] = {{"degrees_of_freedom", state_->law.degrees_of_freedom},
                                    {"scale", state_->law.scale}};
+  for (const double time : times()) document["times"].push_back(time_json(time));
   write_posteriors(folder, document, *state_);
   folder.commit(std::move(document));
 }
@@ -335,7 +350,8 @@ Model Model::load(const std::filesystem::path& path, const GramOptions& options)
                    .map = read_map(folder),
                    .learned = {},
                    .row_factors = read_row_factors(folder),
-                   .law = read_law(document)});
+                   .law = read_law(document),
+                   .times = read_times(document)});
     check_sizes(folder, *state);
     if (std::holds_alternative<IterativeWeights>(state->posteriors.front().posterior))
       std::visit(

@@ -77,6 +77,39 @@ std::unique_ptr<GramSource> gram_in_store(const std::filesystem::path& folder, i
   return std::make_unique<StoreGram>(folder, threads, unrecorded);
 }
 
+template <typename Scalar>
+GramResult<Scalar> joined_gram(const GramResult<Scalar>& first, const GramResult<Scalar>& cross,
+                               const GramResult<Scalar>& second) {
+  const auto joined = [](const Matrix<Scalar>& a, const Matrix<Scalar>& between, const Matrix<Scalar>& b) {
+    Matrix<Scalar> both(a.rows() + b.rows(), a.cols() + b.cols());
+    if (both.size() > 0) both << a, between.transpose(), between, b;
+    return both;
+  };
+  GramResult<Scalar> result;
+  result.nngp = joined(first.nngp, cross.nngp, second.nngp);
+  result.ntk = joined(first.ntk, cross.ntk, second.ntk);
+  return result;
+}
+
+template <typename Scalar>
+GramResult<Scalar> joined_cross(const GramResult<Scalar>& first, const GramResult<Scalar>& second) {
+  const auto joined = [](const Matrix<Scalar>& a, const Matrix<Scalar>& b) {
+    Matrix<Scalar> both(a.rows(), a.cols() + b.cols());
+    if (both.size() > 0) both << a, b;
+    return both;
+  };
+  GramResult<Scalar> result;
+  result.nngp = joined(first.nngp, second.nngp);
+  result.ntk = joined(first.ntk, second.ntk);
+  return result;
+}
+
+template GramResult<float> joined_gram(const GramResult<float>&, const GramResult<float>&,
+                                       const GramResult<float>&);
+template GramResult<double> joined_gram(const GramResult<double>&, const GramResult<double>&,
+                                        const GramResult<double>&);
+template GramResult<float> joined_cross(const GramResult<float>&, const GramResult<float>&);
+template GramResult<double> joined_cross(const GramResult<double>&, const GramResult<double>&);
 template std::unique_ptr<GramSource> gram_in_memory(std::shared_ptr<GramResult<float>>);
 template std::unique_ptr<GramSource> gram_in_memory(std::shared_ptr<GramResult<double>>);
 

@@ -30,6 +30,13 @@ GramSources multiplied(const Vector<double>& factors, GramSources grams) {
 
 }  // namespace
 
+void Problem::join_validation() {
+  Matrix<double> both(targets.rows() + validation->rows(), targets.cols());
+  both << targets, *validation;
+  targets = std::move(both);
+  validation.reset();
+}
+
 /// Outputs to be fitted together, with the amplitude that their known noise implies.
 struct Fitter::Group {
   OutputGroup outputs;
@@ -73,8 +80,8 @@ Fit Fitter::fit(const std::string& kernel, const std::vector<double>& times, boo
   std::vector<Selection> selections = chosen;
   if (chosen.empty() && options_.chooses(problem_))
     selections = in_units_of(scale_, solves->select(), problem_.targets.rows());
-  // A choice has computed the accuracy of the matrix on its way; a model does not ask for it.
-  if (!selections.empty())
+  // A choice has computed the accuracy of the matrix on its way, unless that was another one; a model does not ask.
+  if (chosen.empty() && !selections.empty())
     accuracy_ = selections.front().gram;
   else if (!options_.keeps_posteriors)
     accuracy_ = solves->accuracy();

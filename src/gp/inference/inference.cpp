@@ -2,6 +2,7 @@
 
 #include <chrono>
 #include <cmath>
+#include <map>
 #include <utility>
 
 #include "widelimit/error.hpp"
@@ -134,13 +135,26 @@ std::vector<KernelPrediction> infer(
   fit.stop = stop;
   fit.progress = progress;
   Problem problem = problem_of(targets, options);
-  require_rows(problem, fit, options.kernels == Kernels::nngp, "infer");
+  require_rows(problem, fit, options.kernels == Kernels::nngp && !options.refit, "infer");
+  Stopwatch watch;
+  std::map<std::string, std::vector<Selection>> chosen;
+  if (options.refit) {
+    if (!problem.validation || !grams.joined)
+      throw ArgumentError("infer: refit takes validation data, and the kernels of both");
+    const auto joined = std::exchange(grams.joined, {});
+    if (fit.chooses(problem)) {
+      Fitter choosing(problem, fit, std::move(grams), make_solver);
+      if (options.kernels != Kernels::ntk) chosen["nngp"] = choosing.select("nngp");
+      if (options.kernels != Kernels::nngp) chosen["ntk"] = choosing.select("ntk");
+    }
+    grams = joined();
+    problem.join_validation();
+  }
   Fitter fitter(std::move(problem), std::move(fit), std::move(grams), make_solver);
   const TestPredictions at_test(fitter, targets.test, options.criterion);
   std::vector<KernelPrediction> predictions;
   const auto predict = [&](const std::string& kernel, const std::vector<double>& times, bool kernels_follow) {
-    Stopwatch watch;
-    const Fit fitted = fitter.fit(kernel, times, kernels_follow);
+    const Fit fitted = fitter.fit(kernel, times, kernels_follow, chosen[kernel]);
     for (std::size_t i = 0; i < times.size(); ++i) {
       if (stop.stop_requested()) throw Cancelled("the inference was stopped");
       predictions.push_back(at_test.at(kernel, times, i, fitted));

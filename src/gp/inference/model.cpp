@@ -169,6 +169,23 @@ Matrix<double> mean_of(const ModelState& state, const CrossKernels& cross) {
   return state.scale.restored(means);
 }
 
+ModelPrediction prediction_of(const ModelState& state, const CrossKernels& cross, const Vector<double>& prior,
+                              Vector<double> noise) {
+  ModelPrediction prediction{
+      mean_of(state, cross), Matrix<double>(prior.size(), noise.size()), std::move(noise), {}, state.law};
+  for (const OutputPosterior& part : state.posteriors) {
+    const Vector<double> unit = std::visit(
+        [&](const auto& posterior) { return variance_of(posterior, cross, prior); }, part.posterior);
+    for (std::size_t k = 0; k < part.outputs.size(); ++k)
+      prediction.variance.col(part.outputs[k]) = variance_factor(state, part, k) * unit;
+  }
+  if (!state.class_names.empty())
+    // Classes share one variance.
+    prediction.class_probabilities = state.posteriors.front().class_calibration.probabilities(
+        prediction.mean, prediction.observation_variance().col(0));
+  return prediction;
+}
+
 /// Throws the error of Regression for an amplitude of 0, under which nothing has a density.
 void require_amplitudes(const ModelState& state, const char* where) {
   for (const OutputPosterior& part : state.posteriors)
@@ -238,22 +255,22 @@ Matrix<double> Model::mean(const Inputs<Scalar>& x, const GramOptions& run) cons
 
 template <typename Scalar>
 ModelPrediction Model::predict(const Inputs<Scalar>& x, const GramOptions& run) const {
+  const double own = time();
+  return std::move(predict(x, {&own, 1}, run).front());
+}
+
+template <typename Scalar>
+std::vector<ModelPrediction> Model::predict(const Inputs<Scalar>& x, std::span<const double> times,
+                                            const GramOptions& run) const {
   require_amplitudes(*state_, "Model::predict");
   const CrossKernels cross = cross_kernels(*state_, x, kernels_of(*state_), run);
   const Vector<double> prior = prior_variances(*state_, x, run);
-  ModelPrediction prediction{
-      mean_of(*state_, cross), Matrix<double>(prior.size(), outputs()), noise_variance(), {}, state_->law};
-  for (const OutputPosterior& part : state_->posteriors) {
-    const Vector<double> unit = std::visit(
-        [&](const auto& posterior) { return variance_of(posterior, cross, prior); }, part.posterior);
-    for (std::size_t k = 0; k < part.outputs.size(); ++k)
-      prediction.variance.col(part.outputs[k]) = variance_factor(*state_, part, k) * unit;
+  std::vector<ModelPrediction> predictions;
+  for (const double time : times) {
+    const Model there = time == this->time() ? *this : at_time(time);
+    predictions.push_back(prediction_of(*there.state_, cross, prior, noise_variance()));
   }
-  if (!state_->class_names.empty())
-    // Classes share one variance.
-    prediction.class_probabilities =
-        class_calibration().probabilities(prediction.mean, prediction.observation_variance().col(0));
-  return prediction;
+  return predictions;
 }
 
 template <typename Scalar>
@@ -356,15 +373,6 @@ std::vector<Matrix<double>> Model::prior_samples(const Inputs<Scalar>& x, Index 
                [&](const Matrix<double>& normals) { return spread(*state_, roots, normals); });
 }
 
-double ModelLeaveOneOut::negative_log_predictive_density() const {
-  return gp::negative_log_predictive_density(residuals, variances,
-                                             Matrix<double>::Zero(residuals.rows(), residuals.cols()));
-}
-
-double ModelLeaveOneOut::mean_squared_error() const {
-  return residuals.squaredNorm() / static_cast<double>(residuals.size());
-}
-
 ModelLeaveOneOut Model::leave_one_out() const {
   if (is_trained(*state_) && time() != infinite_time)
     throw ArgumentError(fmt::format(
@@ -422,24 +430,16 @@ double Model::log_marginal_likelihood() const {
   return sum - static_cast<double>(train_size()) * state_->scale.factors().array().log().sum();
 }
 
-Model Model::with_amplitude(double amplitude) const {
-  gp::require_amplitude(amplitude, "Model::with_amplitude");
-  ModelState state = *state_;
-  for (OutputPosterior& part : state.posteriors) {
-    part.amplitudes.setConstant(amplitude);
-    // The fitted calibration belongs to the amplitude that is replaced.
-    part.class_calibration = {};
-  }
-  state.law = {};
-  return Model(std::make_shared<const ModelState>(std::move(state)));
-}
-
 template Workload Model::workload(const Inputs<float>&, const GramOptions&) const;
 template Workload Model::workload(const Inputs<double>&, const GramOptions&) const;
 template Matrix<double> Model::mean(const Inputs<float>&, const GramOptions&) const;
 template Matrix<double> Model::mean(const Inputs<double>&, const GramOptions&) const;
 template ModelPrediction Model::predict(const Inputs<float>&, const GramOptions&) const;
 template ModelPrediction Model::predict(const Inputs<double>&, const GramOptions&) const;
+template std::vector<ModelPrediction> Model::predict(const Inputs<float>&, std::span<const double>,
+                                                     const GramOptions&) const;
+template std::vector<ModelPrediction> Model::predict(const Inputs<double>&, std::span<const double>,
+                                                     const GramOptions&) const;
 template JointPrediction Model::predict_jointly(const Inputs<float>&, const GramOptions&) const;
 template JointPrediction Model::predict_jointly(const Inputs<double>&, const GramOptions&) const;
 template std::vector<Matrix<double>> Model::samples(const Inputs<float>&, Index, std::uint64_t, Sampling,

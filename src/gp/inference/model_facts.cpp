@@ -1,15 +1,23 @@
 // What a model says of itself, as it stands in its state.
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <functional>
+#include <memory>
 #include <string_view>
 #include <type_traits>
 #include <unordered_map>
+#include <utility>
 #include <variant>
 #include <vector>
 
+#include "gp/checks.hpp"
 #include "gp/inference/model_state.hpp"
 #include "kernel/inputs/copied_inputs.hpp"
+#include "widelimit/error.hpp"
+#include "widelimit/gp/fit.hpp"
 #include "widelimit/gp/input_range.hpp"
+#include "widelimit/gp/metrics.hpp"
 #include "widelimit/gp/model.hpp"
 
 namespace widelimit::gp {
@@ -73,6 +81,48 @@ double variance_factor(const ModelState& state, const OutputPosterior& part, std
   return part.amplitudes(static_cast<Index>(k)) * (factor * factor);
 }
 
+void require_time(ModelKind kind, Solver solver, double time, const std::string& where) {
+  if (kind == ModelKind::bayesian && time != infinite_time)
+    throw ArgumentError(
+        fmt::format("{}: a time is for trained networks, got {} for a bayesian model", where, time));
+  if (!(time >= 0))
+    throw ArgumentError(fmt::format("{}: time must be 0 or more, or infinite_time, got {}", where, time));
+  if (solver != Solver::conjugate_gradients) return;
+  if (const std::string reason = against_conjugate_gradients({.finite_times = time != infinite_time});
+      !reason.empty())
+    throw ArgumentError(fmt::format("{}: {}", where, reason));
+}
+
+double ModelLeaveOneOut::negative_log_predictive_density() const {
+  return gp::negative_log_predictive_density(residuals, variances,
+                                             Matrix<double>::Zero(residuals.rows(), residuals.cols()));
+}
+
+double ModelLeaveOneOut::mean_squared_error() const {
+  return residuals.squaredNorm() / static_cast<double>(residuals.size());
+}
+
+Model Model::with_amplitude(double amplitude) const {
+  gp::require_amplitude(amplitude, "Model::with_amplitude");
+  ModelState state = *state_;
+  for (OutputPosterior& part : state.posteriors) {
+    part.amplitudes.setConstant(amplitude);
+    // The fitted calibration belongs to the amplitude that is replaced.
+    part.class_calibration = {};
+  }
+  state.law = {};
+  return Model(std::make_shared<const ModelState>(std::move(state)));
+}
+
+Model Model::at_time(double time) const {
+  require_time(kind(), solver(), time, "Model::at_time");
+  ModelState state = *state_;
+  for (OutputPosterior& part : state.posteriors)
+    if (const auto* trained = std::get_if<TrainedNetworks>(&part.posterior))
+      part.posterior = TrainedNetworks(trained->flow, time);
+  return Model(std::make_shared<const ModelState>(std::move(state)));
+}
+
 ModelKind Model::kind() const { return is_trained(*state_) ? ModelKind::trained : ModelKind::bayesian; }
 
 Solver Model::solver() const {
@@ -83,6 +133,8 @@ double Model::time() const {
   const auto* trained = std::get_if<TrainedNetworks>(&first_posterior(*state_));
   return trained != nullptr ? trained->time : infinite_time;
 }
+
+const std::vector<double>& Model::times() const { return state_->times; }
 
 Vector<double> Model::amplitude() const {
   Vector<double> amplitudes(outputs());

@@ -10,9 +10,11 @@
 #include "kernel/inputs/copied_inputs.hpp"
 #include "kernel/inputs/require_inputs.hpp"
 #include "widelimit/error.hpp"
+#include "widelimit/files/writing_places.hpp"
 #include "widelimit/gp/class_labels.hpp"
 #include "widelimit/gp/fit.hpp"
 #include "widelimit/gp/gram_cache.hpp"
+#include "widelimit/store/stored_gram.hpp"
 
 /// Model::fit() and Model::select(): the kernels of a model's inputs, handed to a Fitter, and what is kept of its fit.
 namespace widelimit::gp {
@@ -60,16 +62,6 @@ Problem problem_of(const LabelledInputs<Scalar>& train, const LabelledInputs<Sca
   return problem;
 }
 
-/// [[first, cross^T], [cross, second]].
-template <typename Scalar>
-Matrix<Scalar> joined_gram(const Matrix<Scalar>& first, const Matrix<Scalar>& cross,
-                           const Matrix<Scalar>& second) {
-  const Eigen::Index n = first.rows(), more = second.rows();
-  Matrix<Scalar> joined(n + more, n + more);
-  joined << first, cross.transpose(), cross, second;
-  return joined;
-}
-
 /// The kernels of a model's training inputs, and of validation inputs with them: in memory, kept in a folder, or made
 /// anew by a device in every product of conjugate gradients.
 template <typename Scalar>
@@ -85,8 +77,8 @@ class ModelGrams {
       cache_.emplace(*task.options.gram_folder, treatment_of(task.options.flip, run_));
     if (iterates(task.options)) iterative_ = std::make_shared<IterativeKernels<Scalar>>(kernel_);
     // A matrix that is kept in a folder is read rather than made anew in every product.
-    if (!iterative_ || cache_ || !iterative_->multiplies_on_device(run_))
-      hold(stored(task.train.x, nullptr, [this] { return kernel_.gram(run_); }));
+    if (!iterative_ || cache_ || task.options.store_folder || !iterative_->multiplies_on_device(run_))
+      hold(stored("train", task.train.x, nullptr, [this] { return kernel_.gram(run_); }));
   }
 
   /// `validate`: whether something is chosen on validation data; `last`: nothing is asked for after this.
@@ -109,10 +101,9 @@ class ModelGrams {
   void join() {
     Matrices together;
     if (train_) {
-      const Matrices own = stored(seen().x, nullptr, [this] { return kernel_.gram(seen().x, run_); });
-      together = std::make_shared<GramResult<Scalar>>();
-      together->nngp = joined_gram(train_->nngp, cross()->nngp, own->nngp);
-      if (own->ntk.size() > 0) together->ntk = joined_gram(train_->ntk, cross()->ntk, own->ntk);
+      const Matrices own =
+          stored("validation", seen().x, nullptr, [this] { return kernel_.gram(seen().x, run_); });
+      together = std::make_shared<GramResult<Scalar>>(joined_gram(*train_, *cross(), *own));
     }
     cross_.reset();
     kernel_ = ModelKernel<Scalar>(task_.network, copied_inputs<Scalar, Scalar>({&task_.train.x, &seen().x}),
@@ -131,16 +122,32 @@ class ModelGrams {
     train_ = std::move(matrices);
     if (iterative_) iterative_->keep(train_);
   }
-  [[nodiscard]] Matrices stored(const Inputs<Scalar>& x1, const Inputs<Scalar>* x2,
+  /// `name`: of their store, in the folder of all.
+  [[nodiscard]] Matrices stored(const char* name, const Inputs<Scalar>& x1, const Inputs<Scalar>* x2,
                                 const std::function<GramResult<Scalar>()>& compute) {
+    if (const auto& folder = task_.options.store_folder) {
+      files::require_no_links(*folder, name);
+      return std::make_shared<GramResult<Scalar>>(
+          store::stored_gram(*folder / name, task_.network, x1, x2, store_options()));
+    }
     return std::make_shared<GramResult<Scalar>>(
         cache_ ? cache_->get(task_.network, x1, x2, run_.kernels, compute) : compute());
   }
   /// Of the validation inputs with the training inputs.
   [[nodiscard]] Matrices cross() {
     if (!cross_)
-      cross_ = stored(seen().x, &task_.train.x, [this] { return kernel_.gram_with_train(seen().x, run_); });
+      cross_ = stored("validation-train", seen().x, &task_.train.x,
+                      [this] { return kernel_.gram_with_train(seen().x, run_); });
     return cross_;
+  }
+  [[nodiscard]] store::StoreOptions store_options() const {
+    store::StoreOptions options = task_.options.store;
+    options.gram = run_;
+    if (run_.progress && !options.progress)
+      options.progress = [show = run_.progress](const store::StoreProgress& now) {
+        show({now.pairs_done + now.pairs_computed, now.pairs});
+      };
+    return options;
   }
 
   const FitTask<Scalar>& task_;
@@ -170,7 +177,7 @@ class ModelFitting {
       // The regulariser is chosen with validation data held back, and the model is fitted to all data.
       if (chooses) selections = select(false);
       grams_.join();
-      join(to_fit);
+      to_fit.join_validation();
     }
     const bool validates = chooses && !options_.refit && needs_validation(options_.criterion);
     const auto fits = fitter(std::move(to_fit), validates, true);
@@ -180,13 +187,6 @@ class ModelFitting {
  private:
   [[nodiscard]] std::string kernel() const { return options_.kind == ModelKind::bayesian ? "nngp" : "ntk"; }
   [[nodiscard]] Problem problem() const { return problem_of(task_.train, task_.validation, options_); }
-
-  static void join(Problem& problem) {
-    Matrix<double> targets(problem.targets.rows() + problem.validation->rows(), problem.targets.cols());
-    targets << problem.targets, *problem.validation;
-    problem.targets = std::move(targets);
-    problem.validation.reset();
-  }
 
   [[nodiscard]] std::unique_ptr<Fitter> fitter(Problem problem, bool validate, bool last) {
     const MakeSolver solvers = [this](const std::string& kernel, GramSources& grams,
@@ -210,6 +210,7 @@ class ModelFitting {
     state.row_factors = fits.row_factors();
     state.iterative = grams_.iterative();
     state.law = fitted.law;
+    state.times = options_.times;
     return state;
   }
 
@@ -219,10 +220,9 @@ class ModelFitting {
 };
 
 /// What conjugate gradients cannot do.
-void require_iterative(const Problem& problem, const FitOptions& fit, double time) {
+void require_iterative(const Problem& problem, const FitOptions& fit) {
   IterativeWishes wishes{.inputs = problem.targets.rows(),
                          .outputs = problem.targets.cols(),
-                         .finite_times = time != infinite_time,
                          .knows_noise = problem.knows_noise(),
                          .has_amplitude = fit.amplitude.has_value()};
   if (fit.chooses(problem)) wishes.chooses_by = fit.criterion;
@@ -244,12 +244,18 @@ void require_options(const ModelOptions& options, Index outputs) {
         "{}: flip averages over mirror images, of which the preprocessing ({}) makes something else; fit it "
         "with mirror_images",
         fit_place, to_string(options.preprocessing.kind())));
-  if (options.kind == ModelKind::bayesian && options.time != infinite_time)
-    throw ArgumentError(fmt::format("{}: a time is for trained networks, got {} for a bayesian model",
-                                    fit_place, options.time));
-  if (!(options.time >= 0))
+  if (options.store_folder && options.gram_folder)
     throw ArgumentError(
-        fmt::format("{}: time must be 0 or more, or infinite_time, got {}", fit_place, options.time));
+        fmt::format("{}: stores and a Gram folder both keep the Gram matrices: give one of them", fit_place));
+  if (options.store_folder && options.flip)
+    throw ArgumentError(
+        fmt::format("{}: a store holds the kernels of networks, not averages over flips", fit_place));
+  if (options.store_folder && options.learning.how != InputLearning::none)
+    throw ArgumentError(fmt::format(
+        "{}: what is learned of the inputs changes them, whose kernels a store keeps: leave out the store",
+        fit_place));
+  require_time(options.kind, options.solver, options.time, fit_place);
+  for (const double time : options.times) require_time(options.kind, options.solver, time, fit_place);
   if (options.amplitude) require_amplitude(*options.amplitude, fit_place);
   if (!nlohmann::json::parse(options.preparation, nullptr, false).is_object())
     throw ArgumentError(fmt::format("{}: preparation: expected the text of a JSON object, got '{}'",
@@ -280,7 +286,7 @@ void require_data(const LabelledInputs<Scalar>& train, const LabelledInputs<Scal
     throw ArgumentError(fmt::format(
         "{}: expected the solver cholesky or conjugate_gradients; only gp shares its matrix among ranks",
         fit_place));
-  if (iterates(options)) require_iterative(problem, fit, options.time);
+  if (iterates(options)) require_iterative(problem, fit);
   if (!options.amplitude && !fit.is_in_units_of_targets())
     require_varying_targets(train.y, problem.kind, options.targets_as_they_are, "give one");
   if (!options.noise) require_criterion(options.criterion, problem.kind);

@@ -61,12 +61,16 @@ struct ModelState {
   Vector<double> row_factors = {};
   AnyIterativeKernels iterative = {};  ///< Null unless the posteriors are IterativeWeights.
   ObservationLaw law = {};             ///< Of numbers around their means.
+  std::vector<double> times = {};      ///< ModelOptions::times
 };
 
 /// Null unless conjugate gradients fitted the model.
 [[nodiscard]] const IterativeWeights* iterative_weights(const ModelState& state);
 
 [[nodiscard]] bool is_trained(const ModelState& state);
+
+/// ArgumentError, preceded by `where`, for a time of training that models of this kind and solver cannot have.
+void require_time(ModelKind kind, Solver solver, double time, const std::string& where);
 
 /// What a variance of standardised targets with the amplitude 1 is multiplied with, for output k of a part.
 [[nodiscard]] double variance_factor(const ModelState& state, const OutputPosterior& part, std::size_t k);
