@@ -84,10 +84,7 @@ nb::tuple stored_gram_of(const Network& network, const Batch<Scalar>& x1, const 
     };
   auto result = run_interruptibly([&](std::stop_token stop) {
     options.gram.stop = std::move(stop);
-    auto tiles = x2 == nullptr ? store::GramStore<Scalar>(folder, network, x1.inputs, options)
-                               : store::GramStore<Scalar>(folder, network, x1.inputs, x2->inputs, options);
-    static_cast<void>(tiles.compute());
-    return store::StoredGram(folder).matrix<Scalar>();
+    return store::stored_gram(folder, network, x1.inputs, x2 == nullptr ? nullptr : &x2->inputs, options);
   });
   for (const std::string& report : reports)
     if (PyErr_WarnEx(PyExc_RuntimeWarning, report.c_str(), 1) != 0) throw nb::python_error();

@@ -10,7 +10,6 @@
 
 #include <algorithm>
 #include <functional>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 #include <tuple>
@@ -23,7 +22,6 @@
 #include "left_out.hpp"
 #include "run_control.hpp"
 #include "widelimit/error.hpp"
-#include "widelimit/gp/fit_fields.hpp"
 #include "widelimit/gp/learned_inputs.hpp"
 #include "widelimit/gp/model.hpp"
 #include "widelimit/gp/search.hpp"
@@ -92,67 +90,6 @@ nb::object described(const gp::LearnedInputs& learned) {
   facts["standard_error"] = learned.standard_error;
   facts["course"] = learned.course;
   return facts;
-}
-
-void bind_options(nb::module_& module) {
-  nb::class_<ModelOptions>(module, "ModelOptions")
-      .def("__init__",
-           [](ModelOptions* self) {
-             new (self) ModelOptions();
-             self->door = gp::Door::python;
-           })
-      .def_rw("class_names", &ModelOptions::class_names)
-      .def_rw("preprocessing", &ModelOptions::preprocessing)
-      .def_rw("preparation", &ModelOptions::preparation)
-      .def(
-          "set",
-          [](ModelOptions& self, const std::string& argument, const std::string& value) {
-            for (const gp::FitField& field : gp::fit_fields())
-              if (field.argument == argument)
-                return gp::set_fit_field(field, nlohmann::json::parse(value), gp::Door::python, self);
-            throw ArgumentError(argument + ": no argument of fitting");
-          },
-          "argument"_a, "value"_a, "A row of the table of fitting, as JSON.")
-      .def("set_groups",
-           [](ModelOptions& self, const std::vector<Index>& groups) { self.learning.groups = groups; })
-      .def("set_noise_variance",
-           [](ModelOptions& self, double variance) { self.noise = gp::AbsoluteNoise(variance); })
-      .def("set_rows",
-           [](ModelOptions& self, const std::string& name, const ArrayLikeObject& numbers) {
-             (name == "weights" ? self.weights : self.noise_variances) = vector_of(numbers, name.c_str());
-           })
-      .def("set_progress",
-           [](ModelOptions& self, const ProgressFunction& progress) {
-             self.gram.progress = [call = locked(progress)](const GramProgress& now) {
-               call(now.done, now.total);
-             };
-           })
-      .def("set_exact_attention", [](ModelOptions& self, bool exact) { self.gram.exact_attention = exact; })
-      .def("set_threads", [](ModelOptions& self, int threads) { self.gram.threads = threads; })
-      .def("set_device", [](ModelOptions& self) { self.gram.device = chosen_device(); });
-}
-
-/// (argument, sentence with values and default) of every row of the table of fitting that Model.fit has.
-std::vector<std::pair<std::string, std::string>> fit_arguments() {
-  constexpr gp::Door here = gp::Door::python;
-  std::vector<std::pair<std::string, std::string>> arguments;
-  for (const gp::FitField& field : gp::fit_fields())
-    if (*field.argument != '\0')
-      arguments.emplace_back(field.argument, gp::in_words_of(here, field.meaning) + "; " +
-                                                 field.values.text() + " [" +
-                                                 gp::in_words_of(here, field.default_value) + "]");
-  return arguments;
-}
-
-/// Refuses what ModelOptions cannot hold together.
-void require_fit(bool regulariser, bool noise, bool relevance, bool features, bool diagonal) {
-  gp::FitRequest request;
-  request.gives_regulariser = regulariser;
-  request.gives_noise = noise;
-  request.relevance = relevance;
-  request.features = features;
-  request.diagonal = diagonal;
-  gp::require_fit(request, gp::Door::python);
 }
 
 ModelOptions with_stop(ModelOptions options, std::stop_token stop) {
@@ -270,9 +207,8 @@ void bind_model_of(nb::class_<Model>& model) {
       .def_static("select", &select<Scalar>, "network"_a, "x"_a, "y"_a, "validation_x"_a.none(),
                   "validation_y"_a.none(), "options"_a)
       .def("predict", &predict<Scalar>, "x"_a, "threads"_a)
-      .def(
-          "range_warning",
-          [](const Model& self, const Batch<Scalar>& x) { return self.range_warning(x.inputs); }, "x"_a)
+      .def("range_warning",
+           [](const Model& self, const Batch<Scalar>& x) { return self.range_warning(x.inputs); })
       .def("predict_jointly", &predict_jointly<Scalar>, "x"_a, "threads"_a)
       .def(
           "mean",
@@ -318,6 +254,7 @@ void bind_model(nb::module_& module) {
   model.def("leave_one_out", &left_out_of<Model>)
       .def("log_marginal_likelihood", &Model::log_marginal_likelihood)
       .def("with_amplitude", &Model::with_amplitude, "amplitude"_a)
+      .def("at_time", &Model::at_time, "time"_a)
       .def("selections", [](const Model& self) { return described(self.selections()); })
       .def(
           "save",
@@ -330,16 +267,15 @@ void bind_model(nb::module_& module) {
           [](const Model& self) { return self.kind() == gp::ModelKind::bayesian ? "bayesian" : "trained"; })
       .def_prop_ro("solver", [](const Model& self) { return gp::solver_name(self.solver()); })
       .def_prop_ro("time", &Model::time)
+      .def_prop_ro("times", &Model::times)
       .def_prop_ro("amplitude", [](const Model& self) { return array_of(self.amplitude()); })
       .def_prop_ro("noise_variance", [](const Model& self) { return array_of(self.noise_variance()); })
       .def_prop_ro("regulariser", [](const Model& self) { return array_of(self.regulariser()); })
       .def_prop_ro(
           "law",
           [](const Model& self) { return nb::make_tuple(self.law().degrees_of_freedom, self.law().scale); })
-      .def_prop_ro("target_offsets",
-                   [](const Model& self) { return array_of(self.target_scale().offsets()); })
-      .def_prop_ro("target_factors",
-                   [](const Model& self) { return array_of(self.target_scale().factors()); })
+      .def_prop_ro("target_offsets", [](const Model& m) { return array_of(m.target_scale().offsets()); })
+      .def_prop_ro("target_factors", [](const Model& m) { return array_of(m.target_scale().factors()); })
       .def_prop_ro("probability_scale", [](const Model& self) { return self.class_calibration().scale; })
       .def_prop_ro(
           "probability_shifts",
@@ -454,13 +390,9 @@ std::vector<ScoredValues> searched(const std::vector<NamedBounds>& parameters,
 
 void bind_models(nb::module_& module) {
   bind_preprocessing(module);
-  bind_options(module);
   bind_model(module);
   module.def("learn_inputs", &learned_inputs, "network"_a, "x"_a, "y"_a, "classes"_a, "kernel"_a, "rounds"_a,
              "full_matrix"_a, "groups"_a, "check"_a, "threads"_a);
-  module.def("fit_arguments", &fit_arguments);
-  module.def("require_fit", &require_fit, "regulariser"_a = false, "noise"_a = false, "relevance"_a = false,
-             "features"_a = false, "diagonal"_a = false);
   module.def("search", &searched, "parameters"_a, "score"_a, "trials"_a, "known"_a);
 }
 

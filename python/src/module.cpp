@@ -11,6 +11,7 @@
 #include "inference.hpp"
 #include "kernels.hpp"
 #include "kinds.hpp"
+#include "model_options.hpp"
 #include "models.hpp"
 #include "networks.hpp"
 #include "positions.hpp"

@@ -139,9 +139,11 @@ def _options(given, preprocessing):
                       relevance=bool(given.get("relevance")), features=rounds > 0, diagonal=bool(given.get("diagonal")))
     options = _core.ModelOptions()
     for name, _ in _core.fit_arguments():
-        value = _json(given.get(name)) if name not in ("noise_variance", "weights") else None
+        value = _json(given.get(name)) if name not in ("noise_variance", "weights", "store") else None
         if value is not None:
-            options.set(name, json.dumps([value] if name == "time" else value))
+            options.set(name, json.dumps([value] if name == "time" and not isinstance(value, list) else value))
+    if given.get("store") is not None:
+        options.set_store(os.fspath(given["store"]))
     if noise is not None and np.ndim(noise) > 0:
         options.set_rows("noise_variance", _of_rows(noise, "noise_variance"))
     elif noise is not None:
@@ -296,14 +298,14 @@ class Model:
     @classmethod
     @says_fit_arguments()
     def fit(cls, network: Network | str, x: Inputs, y: ArrayLike, *, validation: Validation | None = None,
-            labels: bool = False, kind: str = "bayesian", time: float = np.inf, regulariser: float | None = None,
+            labels: bool = False, kind: str = "bayesian", time: float | Iterable[float] = np.inf, regulariser: float | None = None,
             noise_variance: float | ArrayLike | None = None, weights: ArrayLike | None = None,
             relevance: bool = False, learn_features: int = 0, diagonal: bool = False, groups: Iterable[int] | None = None,
             grid: Iterable[float] | None = None, criterion: str | None = None, solver: str = "cholesky", residual: float = 1e-10,
             amplitude: float | None = None, flip: bool = False, refit: bool = False,
             class_names: Iterable[str] = (), preprocessing: str | Preprocessing = "none", precision: str | None = None, threads: int = 0,
             targets_as_they_are: bool = False, lengths: ArrayLike | None = None, mask: ArrayLike | None = None, graphs: Graphs | None = None,
-            gram_folder: _Folder | None = None, progress: Progress = None, exact_attention: bool = False,
+            gram_folder: _Folder | None = None, store: _Folder | None = None, progress: Progress = None, exact_attention: bool = False,
             columns: Iterable[str] | None = None) -> Model:
         """The model of a network for inputs x, as gram() takes them, and targets y, [n] or [n, outputs].
 
@@ -519,6 +521,11 @@ class Model:
         and finite."""
         return Model(self._model.with_amplitude(amplitude), self._network, self._labels)
 
+    def at_time(self, time: float) -> Model:
+        """The same networks after another time of training, 0 .. inf, for 'trained' models of the solver 'cholesky' (ArgumentError): it
+        shares the decomposition, and regulariser, amplitude and calibration are those of infinite time."""
+        return Model(self._model.at_time(real(time, "time")), self._network, self._labels)
+
     @property
     def log_marginal_likelihood(self) -> float:
         """The log marginal likelihood of the training targets; for 'bayesian' models of the solver 'cholesky' only
@@ -551,6 +558,11 @@ class Model:
     def time(self) -> float:
         """The training time of 'trained' models, 0 .. inf, in units of 1 / (learning rate * eigenvalue of the NTK)."""
         return self._model.time
+
+    @property
+    def times(self) -> tuple[float, ...]:
+        """The times that `time` of fit() listed, for at_time(), and at which `widelimit predict` predicts too; empty for a single one."""
+        return tuple(self._model.times)
 
     @property
     def amplitude(self) -> Numbers:

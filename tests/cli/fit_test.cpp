@@ -42,6 +42,13 @@ void write_training_data(const TemporaryFolder& folder, bool validation) {
   if (validation) write_set("validation", 12, 0.4);
 }
 
+/// Test data beside those of write_training_data().
+void write_test_data(const TemporaryFolder& folder) {
+  const auto x = fit_inputs(9, 0.77);
+  data::write_npy(folder / "x_test.npy", x);
+  data::write_npy(folder / "y_test.npy", fit_targets(x));
+}
+
 Matrix<double> matrix_in(const std::filesystem::path& file) {
   const auto array = data::read_npy<double>(file);
   const auto rows = static_cast<Index>(array.shape(0));
@@ -170,7 +177,8 @@ TEST_CASE("fit --candidates: the regulariser is one of them, as with gp") {
   const TemporaryFolder folder;
   write_training_data(folder, false);
   for (const char* kernel : {"nngp", "ntk"}) {
-    const auto fitted = run_program(fit_of(folder, fmt::format("--json --candidates 5,40 --kernel {}", kernel)));
+    const auto fitted =
+        run_program(fit_of(folder, fmt::format("--json --candidates 5,40 --kernel {}", kernel)));
     REQUIRE(fitted.code == 0);
     const double chosen = nlohmann::json::parse(fitted.output)["regularisers"][0];
     CHECK((chosen == 5 || chosen == 40));
@@ -373,6 +381,107 @@ TEST_CASE("fit --search: validation criteria, networks that cannot be, integers"
       run_program(fit_of(folder, "--trials 4 --search layers[0].weight_variance=1e-300:1e300:log --table " +
                                      (folder / "trials.csv").string()));
   CHECK(vanishing.code == 0);
+}
+
+TEST_CASE("fit and predict --time: several times are those of gp, are kept, and others can be asked for") {
+  const TemporaryFolder folder;
+  write_training_data(folder, false);
+  write_test_data(folder);
+  const auto by_gp =
+      run_program("gp --network fcn --precision double --data npy --kernel ntk --time 0.5,30 --path " +
+                  folder.string() + " --no-report --out " + (folder / "gp").string());
+  REQUIRE(by_gp.errors == "");
+  const auto fitted =
+      run_program(fit_of(folder, "--kernel ntk --time 0.5,30 --out " + (folder / "fitted").string()));
+  REQUIRE(fitted.errors == "");
+  CHECK(fitted.output.find("networks trained for infinite time, 0.5, 30 (NTK)") != std::string::npos);
+  CHECK(fitted.output.find("test at time 0.5") != std::string::npos);
+  CHECK(nlohmann::json::parse(file_text(folder / "model/model.json"))["times"] == nlohmann::json({0.5, 30}));
+  const std::string predict = "predict --model " + (folder / "model").string() + " --x " +
+                              (folder / "x_test.npy").string() + " --y " + (folder / "y_test.npy").string() +
+                              " --out " + (folder / "out").string();
+  const auto predicted = run_program(predict);
+  REQUIRE(predicted.errors == "");
+  CHECK(predicted.output.find("new inputs at time 30") != std::string::npos);
+  CHECK(lines_of(file_text(folder / "out/predictions.csv"))[0] ==
+        lines_of(file_text(folder / "fitted/predictions.csv"))[0]);
+  for (const std::string time : {"", "_ntk_time0", "_ntk_time1"}) {
+    CAPTURE(time);
+    const std::string name = time.empty() ? "_ntk" : time;
+    const Matrix<double> expected = matrix_in(folder / ("gp/mean" + name + ".npy"));
+    const Matrix<double> variance = matrix_in(folder / ("gp/variance" + name + ".npy"));
+    for (const char* place : {"out", "fitted"}) {
+      const Matrix<double> mean = matrix_in(folder / place / ("mean" + time + ".npy"));
+      const Matrix<double> deviation = matrix_in(folder / place / ("standard_deviation" + time + ".npy"));
+      CHECK((mean - expected).cwiseAbs().maxCoeff() < 1e-10);
+      CHECK((deviation.cwiseAbs2() - variance).cwiseAbs().maxCoeff() < 1e-10);
+    }
+  }
+  const auto results = nlohmann::json::parse(file_text(folder / "out/results.json"))["results"];
+  REQUIRE(results.size() == 3);
+  CHECK(results[2]["time"] == 30);
+  // Others, also of a model that kept none.
+  REQUIRE(run_program(predict + " --time 30").errors == "");
+  CHECK(std::filesystem::exists(folder / "out/mean_ntk_time0.npy"));
+  CHECK_FALSE(std::filesystem::exists(folder / "out/mean_ntk_time1.npy"));
+  CHECK((matrix_in(folder / "out/mean_ntk_time0.npy") - matrix_in(folder / "gp/mean_ntk_time1.npy")).norm() <
+        1e-10);
+  REQUIRE(run_program(fit_of(folder, "--kernel ntk --time 0.5")).errors == "");
+  REQUIRE(run_program(predict + " --time 30").errors == "");
+  CHECK((matrix_in(folder / "out/mean.npy") - matrix_in(folder / "gp/mean_ntk_time0.npy")).norm() < 1e-10);
+  CHECK((matrix_in(folder / "out/mean_ntk_time0.npy") - matrix_in(folder / "gp/mean_ntk_time1.npy")).norm() <
+        1e-10);
+  REQUIRE(run_program(fit_of(folder, "")).errors == "");
+  CHECK(run_program(predict + " --time 30").errors.find("--time: the model is a Bayesian posterior") !=
+        std::string::npos);
+  REQUIRE(run_program(fit_of(folder, "--kernel ntk --solver cg --regulariser 0.1")).errors == "");
+  CHECK(run_program(predict + " --time 30").errors.find("--time: cg knows networks after training only") !=
+        std::string::npos);
+}
+
+TEST_CASE("fit --out: what predict writes for the test data") {
+  const TemporaryFolder folder;
+  write_training_data(folder, false);
+  const auto without = run_program(fit_of(folder, "--out " + (folder / "fitted").string()));
+  CHECK(without.code == 1);
+  CHECK(without.errors.find("--out is for predictions of the test data, and there are none") !=
+        std::string::npos);
+  write_test_data(folder);
+  std::filesystem::remove(folder / "y_test.npy");
+  REQUIRE(run_program(fit_of(folder, "--out " + (folder / "fitted").string())).errors == "");
+  REQUIRE(run_program("predict --model " + (folder / "model").string() + " --x " +
+                      (folder / "x_test.npy").string() + " --out " + (folder / "out").string())
+              .errors == "");
+  for (const char* name : {"mean.npy", "standard_deviation.npy"})
+    CHECK(matrix_in(folder / "fitted" / name) == matrix_in(folder / "out" / name));
+  for (const char* name : {"predictions.csv", "results.json", "report.html", "run.json"})
+    CHECK(std::filesystem::exists(folder / "fitted" / name));
+}
+
+TEST_CASE("fit --store: the bits of a fit in memory, from tiles that gp finds as well") {
+  const TemporaryFolder folder;
+  write_training_data(folder, true);
+  write_test_data(folder);
+  const std::string store = " --store " + (folder / "stores").string(),
+                    more = "--kernel ntk --criterion nlpd";
+  REQUIRE(run_program(fit_of(folder, more)).errors == "");
+  const std::string expected = file_text(folder / "model/weights.npy");
+  for (const char* refit : {"", " --refit"}) {
+    CAPTURE(refit);
+    REQUIRE(run_program(fit_of(folder, more + refit)).errors == "");
+    const std::string weights = file_text(folder / "model/weights.npy");
+    REQUIRE(run_program(fit_of(folder, more + refit + store)).errors == "");
+    CHECK(file_text(folder / "model/weights.npy") == weights);
+  }
+  for (const char* name : {"train", "validation-train", "validation"})
+    CHECK(std::filesystem::exists(folder / "stores" / name / "zarr.json"));
+  const auto by_gp = run_program("gp --network fcn --precision double --data npy --path " + folder.string() +
+                                 " " + more + store);
+  CHECK(by_gp.errors == "");
+  CHECK(run_program(fit_of(folder, store + " --part 1/2")).errors.find("a model takes all of a store") !=
+        std::string::npos);
+  CHECK(run_program(fit_of(folder, store + " --gram " + (folder / "grams").string()))
+            .errors.find("both keep the Gram matrices") != std::string::npos);
 }
 
 }  // namespace widelimit::testing

@@ -146,4 +146,73 @@ TEST_CASE("gp --gram: kernels computed once serve all regularisers, times and cr
   CHECK(damaged.errors.find("nngp.npy: is damaged: expected") != std::string::npos);
 }
 
+TEST_CASE("gp --refit: what fit --refit and predict say, from memory and from stores") {
+  const TemporaryFolder folder;
+  write_waves(folder, true);
+  const std::string data = " --network fcn --precision double --data npy --path " + folder.string();
+  for (const std::string kernel : {"nngp", "ntk"}) {
+    CAPTURE(kernel);
+    const std::string choice = " --criterion mse --refit --kernel " + kernel;
+    REQUIRE(run_program("fit" + data + choice + " --model " + (folder / "model").string() + " --out " +
+                        (folder / "fitted").string())
+                .errors == "");
+    const auto expected = data::read_npy<double>(folder / "fitted/mean.npy");
+    for (const std::string& source : {std::string(), " --store " + (folder / ("stores-" + kernel)).string()})
+      for (const int again : {0, 1}) {
+        CAPTURE(again);
+        const Json result = result_of(folder, choice + source);
+        const auto mean = data::read_npy<double>(folder / "out" / ("mean_" + kernel + ".npy"));
+        for (std::size_t i = 0; i < expected.size(); ++i)
+          CHECK(mean.flat(i) == doctest::Approx(expected.flat(i)).epsilon(1e-10));
+        CHECK(result[0]["regulariser"] ==
+              Json::parse(file_text(folder / "fitted/results.json"))["results"][0]["regulariser"]);
+      }
+  }
+  const auto fails = [&](const std::string& more, const std::string& message) {
+    const auto run = run_program(gp_of(folder, more));
+    CHECK(run.code != 0);
+    CAPTURE(run.errors);
+    CHECK(run.errors.find(message) != std::string::npos);
+  };
+  fails("--refit --solver cg --regulariser 0.1 --store " + (folder / "other").string(),
+        "--refit joins Gram matrices in memory, and conjugate gradients with a store hold none");
+  std::filesystem::remove(folder / "x_validation.npy");
+  std::filesystem::remove(folder / "y_validation.npy");
+  fails("--refit", "--refit takes validation data, there are none");
+}
+
+TEST_CASE("gp --search: the network that fit finds, and the same table") {
+  const TemporaryFolder folder;
+  write_waves(folder, false);
+  const std::string search =
+      " --search layers[0].weight_variance=0.2:5:log --trials 5 --criterion evidence --table " +
+      (folder / "trials.csv").string();
+  REQUIRE(run_program("fit --network fcn --precision double --data npy --path " + folder.string() + search +
+                      " --model " + (folder / "model").string())
+              .errors == "");
+  const auto run = run_program(gp_of(folder, "--kernel nngp" + search));
+  REQUIRE(run.errors == "");
+  CHECK(run.output.find(" trials are known from ") != std::string::npos);
+  CHECK(Json::parse(file_text(folder / "out/results.json"))["network"] ==
+        Json::parse(file_text(folder / "model/model.json"))["network"]);
+  CHECK(run_program(gp_of(folder, "--trials 3")).errors.find("--trials: for --search only") !=
+        std::string::npos);
+  CHECK(run_program(gp_of(folder, "--network fcn:depth=2 --kernel nngp" + search))
+            .errors.find("--search: is for one network") != std::string::npos);
+}
+
+TEST_CASE("gp --reliability: curves of every kernel; numbers have none") {
+  const TemporaryFolder folder;
+  const std::string picture = " --reliability " + (folder / "reliability.svg").string();
+  const auto run =
+      run_program("gp --network fcn --data sample --train 40 --validation 20 --test 20 --size 4" + picture);
+  REQUIRE(run.errors == "");
+  const std::string drawn = file_text(folder / "reliability.svg");
+  CHECK(drawn.starts_with("<?xml"));
+  CHECK(drawn.find("nngp: ECE") != std::string::npos);
+  CHECK(drawn.find("ntk: ECE") != std::string::npos);
+  write_waves(folder, false);
+  CHECK(run_program(gp_of(folder, picture)).errors.find("the targets are numbers") != std::string::npos);
+}
+
 }  // namespace widelimit::testing

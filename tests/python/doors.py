@@ -185,7 +185,8 @@ def fit_by_program(problem, folder):
     options = problem.options
     words = [*words_of(problem, folder / "data"), "--kernel", options.get("kernel", "nngp"), *source_words(problem, folder)]
     words += ["--time", ",".join(map(str, np.atleast_1d(options["time"]).tolist()))] if "time" in options else []
-    for _ in range(2 if options.get("source") == "kept" else 1):
+    words += ["--out", folder / "fitted"]
+    for _ in range(2 if options.get("source") in ("kept", "store") else 1):
         printed = json.loads(run("fit", *words, "--model", folder / "model", "--json"))
     said = {"amplitude": printed["amplitude"]}
     if printed["regularisers"]:
@@ -196,20 +197,32 @@ def fit_by_program(problem, folder):
 def predictions_of(problem, folder, *inputs):
     device = ["--device", "pocl"] if problem.options.get("source") == "device" else []
     run("predict", "--model", folder / "model", *inputs, "--out", folder / "predicted", "--threads", "1", *device)
-    found = answer_of_table(problem, folder / "predicted/predictions.csv", "ntk" if problem.options.get("kernel") == "ntk" else "nngp")
-    return {**found, "mean": np.load(folder / "predicted/mean.npy")}
+    return answers_of_folder(problem, folder / "predicted")
+
+
+def answers_of_folder(problem, folder):
+    """What predict and fit --out write: of several times those, else the model's own."""
+    times = problem.options.get("time")
+    names = [f"ntk_time{k}" for k in range(len(times))] if isinstance(times, list) else [problem.options.get("kernel", "nngp")]
+    return [{**answer_of_table(problem, folder / "predictions.csv", name),
+             "mean": np.load(folder / f"mean{'_' + name if len(names) > 1 else ''}.npy")} for name in names]
 
 
 def by_fit(problem, folder):
     new = ["--x", folder / "data/x_test.npy"] if problem.options.get("images") else ["--csv", folder / "data/test.csv"]
-    return [{**fit_by_program(problem, folder), **predictions_of(problem, folder, *new)}]
+    said = fit_by_program(problem, folder)
+    predicted, written = predictions_of(problem, folder, *new), answers_of_folder(problem, folder / "fitted")
+    for one, other in zip(predicted, written):
+        compare(one, other, problem)
+    return [{**said, **one} for one in predicted]
 
 
 def by_fit_then_model(problem, folder):
     """fit, whose folder Python loads."""
     said = fit_by_program(problem, folder)
     with on_device(problem):
-        return [{**said, **answer_of_model(Model.load(folder / "model", threads=1), problem)}]
+        model = Model.load(folder / "model", threads=1)
+        return [{**said, **answer_of_model(each, problem)} for each in [model.at_time(time) for time in model.times] or [model]]
 
 
 # Python.
@@ -242,11 +255,12 @@ def fitted_model(problem, folder, time=None):
         arguments["validation"] = (held.inputs, held.targets)
     with on_device(problem):
         model = None
-        for _ in range(2 if options.get("source") == "kept" else 1):
+        for _ in range(2 if options.get("source") in ("kept", "store") else 1):
             model = Model.fit(network_of(problem), train.inputs, train.targets, labels=is_classes(problem), threads=1,
                               precision=options.get("precision", "double"), preprocessing=options.get("preprocess", "none"),
                               targets_as_they_are=options.get("as_they_are", False),
-                              gram_folder=folder / "kept" if options.get("source") == "kept" else None, **arguments)
+                              gram_folder=folder / "kept" if options.get("source") == "kept" else None,
+                              store=folder / "store" if options.get("source") == "store" else None, **arguments)
     return model
 
 
@@ -277,7 +291,7 @@ def by_saved_model(problem, folder):
     model = fitted_model(problem, folder, problem.options.get("time"))
     model.save(folder / "model")
     np.save(folder / "x.npy", parts_of(problem)[1].inputs)
-    return [predictions_of(problem, folder, "--x", folder / "x.npy")]
+    return predictions_of(problem, folder, "--x", folder / "x.npy")
 
 
 def by_estimator(problem, folder):

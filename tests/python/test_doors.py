@@ -13,6 +13,7 @@ from doors import ALL_DOORS, DOORS, Problem, Refused, by_model, compare
 # What a door does not have: {(door, option or (option, value)): why}. A door that refuses what it should not stands in LACKING.
 NOT_OFFERED = {
     ("fit", ("kernel", "both")): "a model has one kernel",
+    ("fit", ("solver", "distributed")): "a model keeps its factor, of which ranks hold parts that go with them",
     ("estimator", ("kernel", "both")): "a model has one kernel",
     ("estimator", "time"): "scikit-learn's estimators are models after training",
     ("estimator", "criterion"): "the usual one is theirs",
@@ -29,16 +30,11 @@ NOT_OFFERED = {
     ("estimator", "images"): "scikit-learn has vectors",
 }
 LACKING = {
-    ("fit", ("source", "store")): "fit has no --store",
-    ("fit", ("solver", "distributed")): "only gp shares its matrix among ranks",
     ("fit", ("network", "auto")): "auto is in Python alone",
     ("gp", ("network", "auto")): "auto is in Python alone",
-    ("gp", "refit"): "gp has no --refit",
 }
 # What a door says otherwise: {(door, why): names of problems}. Each fails as soon as it does not.
-DIFFERENCES = {
-    ("fit", "fit has one time"): ["numbers at several times"],
-}
+DIFFERENCES = {}
 CG = {"solver": "cg", "residual": 1e-13}
 
 PROBLEMS = [
@@ -57,6 +53,11 @@ PROBLEMS = [
     Problem("numbers by densities of validation data", "numbers", {"criterion": "nlpd", "validation": True}),
     Problem("numbers of trained networks by validation data", "numbers", {"kernel": "ntk", "criterion": "nlpd", "validation": True}),
     Problem("numbers fitted again with validation data", "numbers", {"criterion": "mse", "validation": True, "refit": True}),
+    Problem("trained networks fitted again with validation data", "numbers", {"kernel": "ntk", "validation": True, "refit": True}),
+    Problem("classes fitted again with validation data", "three", {"precision": "float", "validation": True, "refit": True}),
+    Problem("conjugate gradients fitted again with validation data", "numbers",
+            {**CG, "grid": [1e-2, 1e-1, 1.0], "criterion": "mse", "validation": True, "refit": True}),
+    Problem("outputs at several times, fitted again", "outputs", {"kernel": "ntk", "time": [2.0, 9.0], "validation": True, "refit": True}),
     Problem("numbers with an amplitude", "numbers", {"amplitude": 2.0}),
     Problem("numbers as they are", "numbers", {"as_they_are": True}),
     Problem("numbers of standardised columns", "numbers", {"preprocess": "channel"}),
@@ -114,6 +115,7 @@ PROBLEMS = [
     Problem("kept kernels of trained networks with classes", "three", {"source": "kept", "kernel": "ntk"}),
     Problem("a store", "numbers", {"source": "store"}),
     Problem("a store of trained networks with classes", "two", {"source": "store", "kernel": "ntk"}),
+    Problem("a store fitted again with validation data", "numbers", {"source": "store", "criterion": "mse", "validation": True, "refit": True}),
     Problem("a store read by conjugate gradients", "numbers", {**CG, "source": "store", "regulariser": 1e-2}),
     Problem("a device", "numbers", {"source": "device"}),
     Problem("a device with trained networks and classes", "three", {"source": "device", "kernel": "ntk", "precision": "float"}),
@@ -137,7 +139,7 @@ def cases():
         for door in DOORS:
             if found_in(NOT_OFFERED, door, problem.options):
                 continue
-            if door == "Model, loaded by predict" and (problem.options.get("kernel") == "both" or isinstance(problem.options.get("time"), list)):
+            if door == "Model, loaded by predict" and problem.options.get("kernel") == "both":
                 continue  # Several models.
             reasons = [*found_in(LACKING, door, problem.options),
                        *[why for (of, why), names in DIFFERENCES.items()

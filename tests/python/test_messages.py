@@ -170,7 +170,7 @@ def test_single_numbers_are_named():
             (ValueError, "seed: expected an integer of at least 0, got -1", lambda: model.prior_samples(X, 2, seed=-1)),
             (TypeError, "regulariser: expected a number, got 'a'",
              lambda: nt.models.Model.fit(network, X, np.ones(4), regulariser="a")),
-            (TypeError, "time: expected a number, got \\[1\\]", lambda: nt.models.Model.fit(network, X, np.ones(4), time=[1])),
+            (TypeError, "time: expected a number, got 'a'", lambda: nt.models.Model.fit(network, X, np.ones(4), time="a")),
             (ValueError, "seed: expected an integer of at least 0", lambda: nt.FiniteNetwork(network, (), 6, seed=-1)),
             (TypeError, "hidden: expected an integer, got 'a'", lambda: nt.FiniteNetwork(network, (), 6, hidden="a")),
             (ValueError, "draws: expected an integer of at least 0", lambda: nt.check_limit(network, draws=-1)),

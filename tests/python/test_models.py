@@ -411,3 +411,36 @@ def test_prior_and_posterior_of_one_seed_are_independent(random):
     model = Model.fit(network(), x, y[:, :1], regulariser=1e8, amplitude=1.0)
     prior, posterior = model.prior_samples(test, 400, seed=3)[:, 0, 0], model.samples(test, 400, seed=3)[:, 0, 0]
     assert abs(np.corrcoef(prior, posterior)[0, 1]) < 0.2
+
+
+def test_a_trained_model_at_other_times_is_the_one_fitted_for_them(random, tmp_path):
+    x, y, test = problem(random)
+    several = Model.fit(network(), x, y, kind="trained", time=[0.5, 20])
+    assert several.times == (0.5, 20) and several.time == np.inf and Model.fit(network(), x, y, kind="trained", time=2).times == ()
+    several.save(tmp_path / "model")
+    for model in (several, Model.load(tmp_path / "model")):
+        assert model.times == (0.5, 20)
+        for time in (*model.times, 3.0, np.inf):
+            found, expected = model.at_time(time).predict(test), Model.fit(network(), x, y, kind="trained", time=time).predict(test)
+            np.testing.assert_array_equal(found.mean, expected.mean)
+            np.testing.assert_array_equal(found.standard_deviation, expected.standard_deviation)
+    with pytest.raises(widelimit.ArgumentError, match="a time is for trained networks"):
+        Model.fit(network(), x, y).at_time(1)
+    with pytest.raises(widelimit.ArgumentError, match="time must be 0 or more"):
+        several.at_time(-1)
+
+
+def test_a_model_from_stores_has_the_bits_of_one_from_memory(random, tmp_path):
+    x, y, test = problem(random)
+    options = {"validation": (test, y[:5]), "criterion": "mse"}
+    expected = Model.fit(network(), x, y, **options).predict(test)
+    for _ in range(2):
+        found = Model.fit(network(), x, y, store=tmp_path / "stores", **options).predict(test)
+        np.testing.assert_array_equal(found.mean, expected.mean)
+        np.testing.assert_array_equal(found.standard_deviation, expected.standard_deviation)
+    assert {each.name for each in (tmp_path / "stores").iterdir()} == {"train", "validation-train"}
+    (tmp_path / "stores/train/nngp/c/0/0").write_bytes(b"damage")
+    with pytest.warns(RuntimeWarning, match="nngp"):
+        Model.fit(network(), x, y, store=tmp_path / "stores", **options)
+    with pytest.raises(widelimit.ArgumentError, match="give one of them"):
+        Model.fit(network(), x, y, store=tmp_path / "stores", gram_folder=tmp_path / "grams")

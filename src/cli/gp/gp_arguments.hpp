@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "cli/grams/store_options.hpp"
+#include "cli/models/fit_search.hpp"
 #include "cli/options/inference_options.hpp"
 #include "cli/options/kernel_options.hpp"
 #include "cli/output/output_folder.hpp"
@@ -34,9 +35,13 @@ struct GpArguments {
   DataArguments data;
   KernelOptions kernel;
   FitChoice fit;
-  std::vector<double> times;  ///< Of gradient flow, besides infinity.
+  SearchChoice search;
   StoreArguments store;
+  std::filesystem::path reliability;
   OutputArguments output;
+
+  /// Whether anything reads validation data.
+  [[nodiscard]] bool reads_validation() const { return fit.options.refit || fit.chooses_by_validation(); }
 };
 
 /// Adds all options of `gp`. `arguments` must live until the arguments are parsed.

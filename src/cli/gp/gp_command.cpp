@@ -21,8 +21,10 @@
 #include "distributed/rank_solver.hpp"
 #include "widelimit/error.hpp"
 #include "widelimit/files/writing_places.hpp"
+#include "widelimit/gp/model.hpp"
 #include "widelimit/gp/resources.hpp"
 #include "widelimit/json/read_json.hpp"
+#include "widelimit/kernel/devices.hpp"
 #include "widelimit/kernel/explain.hpp"
 #include "widelimit/network/network_file.hpp"
 #include "widelimit/numerics/memory.hpp"
@@ -47,6 +49,7 @@ std::string amplitude_text(const gp::FitOptions& options) {
 
 template <typename Scalar>
 void require_amplitude(const GpTask<Scalar>& task, const GpArguments& arguments) {
+  require_reliability(arguments.reliability, task.kind, task.test.size() > 0 && task.test.targets);
   const gp::ModelOptions& given = arguments.fit.options;
   if (!given.amplitude)
     gp::require_varying_targets(*task.train.targets, task.kind, given.targets_as_they_are,
@@ -70,12 +73,13 @@ std::vector<Network> networks_for(const GpArguments& arguments, const GpSet<Scal
 
 GpOptions options_of(const GpArguments& arguments) {
   const gp::ModelOptions& given = arguments.fit.options;
-  GpOptions options{.inference = {arguments.kernel.kernels, arguments.times, gp::fit_options(given)},
-                    .flip = given.flip,
-                    .gram_folder = given.gram_folder.value_or(""),
-                    .store = arguments.store,
-                    .device = arguments.kernel.device,
-                    .exact_attention = arguments.kernel.exact_attention};
+  GpOptions options{
+      .inference = {arguments.kernel.kernels, arguments.fit.times(), gp::fit_options(given), given.refit},
+      .flip = given.flip,
+      .gram_folder = given.gram_folder.value_or(""),
+      .store = arguments.store,
+      .device = arguments.kernel.device,
+      .exact_attention = arguments.kernel.exact_attention};
   options.inference.fit.threads = arguments.kernel.threads;
   return options;
 }
@@ -89,6 +93,7 @@ GpTask<Scalar> prepared_task(const GpArguments& arguments) {
         require_amplitude(unprepared, arguments);
         gp::FitRequest request = arguments.fit.request;
         request.kind = unprepared.kind;
+        request.has_validation = unprepared.validation.has_value();
         gp::require_fit(request, gp::Door::program);
         if (arguments.fit.options.flip) require_images_for_flips(unprepared);
       });
@@ -109,6 +114,7 @@ class NetworkPredictor {
         places_{places_of(networks_)} {
     options_.device = device_of(options_.device, context);
     solver_text_ = choose_gp_solver(arguments);
+    require_one_process();
     if (arguments.output.folder.empty() || !is_first()) return;
     output_.emplace(arguments.output, files_read_by(arguments), options_.inference, networks_, context,
                     shapes_of(task_));
@@ -128,6 +134,8 @@ class NetworkPredictor {
       say("regularisers chosen by {}\n", criterion_title(options_.inference.fit.criterion));
     say("{}\n", solver_text_);
     for (std::size_t i = 0; i < networks_.size(); ++i) run_network(i);
+    draw_reliability(arguments_.reliability, curves_, fmt::format("test: {} inputs", task_.test.size()),
+                     context_.interrupt.token());
     if (prints_json()) print_result(results_);
   }
 
@@ -168,12 +176,30 @@ class NetworkPredictor {
     return choice.text + amplitude_cost(choice.solver);
   }
 
+  /// Throws ArgumentError for what is not shared by ranks, nor done without matrices in memory.
+  void require_one_process() const {
+    if (context_.dealer != nullptr && arguments_.search.is_asked())
+      throw ArgumentError(
+          "--search is for one process: search with widelimit fit or gp, then give the network");
+    if (!options_.inference.refit) return;
+    if (context_.dealer != nullptr)
+      throw ArgumentError("--refit joins Gram matrices in one memory, not those of ranks: leave it out");
+    const bool on_device = !device_in_full(options_.device).empty() && options_.gram_folder.empty();
+    if (options_.solver == gp::Solver::conjugate_gradients && (on_device || !arguments_.store.folder.empty()))
+      throw ArgumentError(
+          fmt::format("--refit joins Gram matrices in memory, and conjugate gradients {} hold none: leave "
+                      "out {}, or take "
+                      "--solver cholesky",
+                      on_device ? "on a device" : "with a store", on_device ? "--device" : "--store"));
+  }
+
   /// All but how the regulariser is chosen, which follows from the solver.
   [[nodiscard]] gp::Workload workload() const {
     const gp::InferenceOptions& inference = options_.inference;
     // It throws for networks that do not fit. GCC 12 frees the texts of an unfinished aggregate twice then.
     const Plan plan = largest_plan();
-    return {.needs = {.inputs = static_cast<Index>(task_.train.size()),
+    const std::size_t joined = inference.refit ? task_.validation->size() : 0;
+    return {.needs = {.inputs = static_cast<Index>(task_.train.size() + joined),
                       .entry_bytes = sizeof(Scalar),
                       .kernels = inference.kernels,
                       .finite_times = !inference.times.empty(),
@@ -263,6 +289,21 @@ class NetworkPredictor {
       throw ArgumentError(fmt::format("{}; {}", choice.text, refusal->reason));
   }
 
+  /// For searches: how fit would fit a network to the same data, with the NNGP unless predictions are made with the
+  /// NTK alone.
+  [[nodiscard]] gp::ModelOptions model_options() const {
+    gp::ModelOptions options = arguments_.fit.options;
+    if (arguments_.kernel.kernels == Kernels::ntk) options.kind = gp::ModelKind::trained;
+    options.door = gp::Door::program;
+    options.solver = options_.solver;
+    options.noise_variances = task_.noise_variances;
+    options.weights = task_.weights;
+    options.class_names = task_.class_names;
+    options.preprocessing = task_.preprocessing;
+    options.gram = gram_options(options_, context_);
+    return options;
+  }
+
   void run_network(std::size_t i) {
     say("\n{}\n", visible_text(arguments_.networks[i]));
     flush_standard_output();
@@ -271,6 +312,8 @@ class NetworkPredictor {
       files::require_no_links(options.store.folder, places_[i]);
       options.store.folder /= places_[i];
     }
+    networks_[i] =
+        searched_network(networks_[i], arguments_.search, task_, model_options(), context_.interrupt);
     const std::optional<LearnedTask<Scalar>> learned = learned_task(
         networks_[i], task_, arguments_.fit.options.learning, options.inference, context_.interrupt);
     const GpTask<Scalar>& task = learned ? learned->task : task_;
@@ -301,6 +344,11 @@ class NetworkPredictor {
                                .missing = task_.missing,
                                .unknown = task_.unknown,
                                .columns = task_.columns};
+    if (!arguments_.reliability.empty())
+      for (const GpPrediction& prediction : result.predictions)
+        curves_.push_back(
+            reliability_curve((networks_.size() > 1 ? arguments_.networks[i] + ", " : "") + prediction.name,
+                              prediction.probabilities, *task_.test.targets));
     if (output_) output_->write(i, info, result, task_.test.targets);
     if (report_) {
       report_->add(arguments_.networks[i], info, result,
@@ -338,6 +386,7 @@ class NetworkPredictor {
   gp::FitRequest request_;
   std::optional<GpOutput> output_;
   std::optional<ReportPage> report_;
+  std::vector<ReliabilityCurve> curves_;              ///< For --reliability.
   std::optional<TestQuality> baselines_;              ///< Once they were needed.
   nlohmann::json results_ = nlohmann::json::array();  ///< Of every network, for --json.
 };
@@ -365,9 +414,13 @@ void fill_gp_command(CLI::App& command, const RunContext& context) {
   command.callback([arguments, &command, &context] {
     check_gp_usage(command, *arguments);
     arguments->data.split = split_choice(command, arguments->data);
-    arguments->data.split.reads_validation = arguments->fit.chooses_by_validation();
+    arguments->data.split.reads_validation = arguments->reads_validation();
     leave_out_unread_validation(command, arguments->data);
     numerics::require_room_for_threads(threads_of(arguments->kernel.threads, context));
+    check_output_files({.read = files_read_by(*arguments),
+                        .written = {{"--table", arguments->search.table},
+                                    {"--plot", arguments->search.plot},
+                                    {"--reliability", arguments->reliability}}});
     if (arguments->kernel.precision == Precision::float32)
       NetworkPredictor<float>(*arguments, context).run();
     else

@@ -13,14 +13,6 @@
 namespace widelimit::cli {
 namespace {
 
-/// gp predicts at several times, and always beside them at infinity.
-void add_times_option(CLI::App& command, std::vector<double>& times) {
-  add_value(command, gp::fit_field("time").option, times,
-            "Predictions of gradient flow at these times too, learning rate 1, loss half the sum of squares",
-            number_not_negative(), "T1,T2,...")
-      ->delimiter(',');
-}
-
 void add_output_options(CLI::App& command, OutputArguments& output) {
   add_value(command, "--out", output.folder,
             "Folder for report.html, predictions.csv, results.json, confusion_*.png, mean_*.npy "
@@ -43,28 +35,30 @@ void add_gp_options(CLI::App& command, GpArguments& arguments) {
   add_data_options(command, arguments.data);
   add_kernel_options(command, arguments.kernel);
   add_fit_options(command, arguments.fit,
-                  {"regulariser", "criterion", "grid", "amplitude", "solver", "residual",
-                   "targets_as_they_are", "flip", "gram_folder"});
-  add_times_option(command, arguments.times);
+                  {"time", "regulariser", "criterion", "grid", "amplitude", "solver", "residual", "refit",
+                   "targets_as_they_are"});
   add_row_options(command, arguments.data);
-  add_fit_options(command, arguments.fit, {"relevance", "learn_features", "diagonal"});
-  CLI::Option* store =
-      add_value(command, "--store", arguments.store.folder,
-                "Folder for stores of the Gram matrices (one folder in it for each of several "
-                "networks): a run that ended early is continued, and another one reads them (docs/scale.md)",
-                "DIR");
-  add_tile_options(command, *store, arguments.store);
+  add_search_options(command, arguments.search);
+  add_fit_options(command, arguments.fit,
+                  {"relevance", "learn_features", "diagonal", "flip", "gram_folder", "store_folder"});
+  add_tile_options(command, *command.get_option("--store"), arguments.store);
   add_output_options(command, arguments.output);
+  add_reliability_option(command, arguments.reliability);
 }
 
 void check_gp_usage(const CLI::App& command, GpArguments& arguments) {
   check_data_usage(command, arguments.data);
   check_row_usage(command, arguments.data);
+  check_search_usage(command, arguments.search);
+  if (arguments.search.is_asked() && arguments.networks.size() > 1)
+    throw CLI::ValidationError("--search", "is for one network: give one --network");
   check_fit_usage(command, arguments.kernel.kernels, false, arguments.fit);
+  arguments.store.folder = arguments.fit.options.store_folder.value_or("");
   const bool is_drawn = *data_source(arguments.data.kind).validation == 0;
-  if (is_drawn && arguments.fit.chooses_by_validation() && arguments.data.images.validation == 0)
-    throw CLI::ValidationError("--validation",
-                               "without validation data give --criterion loo or evidence, or --regulariser");
+  if (is_drawn && arguments.reads_validation() && arguments.data.images.validation == 0)
+    throw CLI::ValidationError(
+        "--validation",
+        "without validation data give --criterion loo or evidence, or --regulariser, and no --refit");
 }
 
 }  // namespace widelimit::cli

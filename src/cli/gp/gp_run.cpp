@@ -1,7 +1,11 @@
 #include "cli/gp/gp_run.hpp"
 
+#include <algorithm>
 #include <chrono>
+#include <memory>
+#include <optional>
 #include <utility>
+#include <vector>
 
 #include "cli/gp/gp_kernel.hpp"
 #include "cli/grams/store_options.hpp"
@@ -38,21 +42,6 @@ std::vector<std::string> prediction_names(const gp::InferenceOptions& options) {
 
 namespace {
 
-/// Which inputs meet the training inputs, and what their store is called.
-template <typename Scalar>
-struct GramJob {
-  const GpSet<Scalar>* others;  ///< Null: the training inputs themselves.
-  const char* name;
-  Index pairs;
-};
-
-/// Of a store that is there and has more kernels than are wanted, all of its own: they are computed together.
-Kernels kernels_for(const std::filesystem::path& folder, Kernels wanted) {
-  if (!std::filesystem::exists(folder / "zarr.json")) return wanted;
-  const Kernels stored = store::StoredGram(folder).kernels();
-  return stored == Kernels::both ? stored : wanted;
-}
-
 bool is_complete(const std::filesystem::path& folder) {
   const store::StoreProgress progress = store::StoredGram(folder).progress();
   return progress.tiles_done == progress.tiles;
@@ -82,82 +71,6 @@ gp::GramSources sources_on_device(const Network& network, const GpTask<Scalar>& 
   return grams;
 }
 
-/// Null where a store lacks parts that others compute.
-template <typename Scalar>
-std::unique_ptr<gp::GramSource> compute_gram(const GramJob<Scalar>& job, GpKernel<Scalar>& kernel,
-                                             const Network& network, const GpTask<Scalar>& task,
-                                             const GpOptions& options, const GramOptions& gram,
-                                             const RunContext& context, const ShowStore& show) {
-  const Inputs<Scalar> train = task.train.inputs(), x1 = job.others == nullptr ? train : job.others->inputs();
-  const Inputs<Scalar>* const x2 = job.others == nullptr ? nullptr : &train;
-  const bool together = options.solver == gp::Solver::distributed;
-  if (options.store.folder.empty() && together)
-    return std::make_unique<distributed::RankGram>(
-        *context.dealer->solver(),
-        distributed::rank_tiles_in_memory<Scalar>(*context.dealer, network, x1, x2, gram));
-  if (options.store.folder.empty()) return gp::gram_in_memory(kernel.gram(x1, x2, gram));
-  StoreArguments arguments = options.store;
-  // Within the folder that the user names.
-  files::require_no_links(arguments.folder, job.name);
-  arguments.folder /= job.name;
-  const StoreTask<Scalar> store_task{network,
-                                     x1,
-                                     x2,
-                                     kernels_for(arguments.folder, gram.kernels),
-                                     gram.threads,
-                                     gram.device,
-                                     gram.exact_attention};
-  static_cast<void>(run_store(arguments, store_task, context, show));
-  if (arguments.part.parts > 1 && !is_complete(arguments.folder)) return nullptr;
-  if (!together) return gp::gram_in_store(arguments.folder, gram.threads, arguments.unrecorded);
-  const distributed::RankSolver& ranks = *context.dealer->solver();
-  return std::make_unique<distributed::RankGram>(
-      ranks, rank_tiles_in_store(ranks, arguments.folder, arguments.unrecorded));
-}
-
-/// The kernels of a task, computed, or what is missing of them in stores; nothing where stores are not complete since
-/// this process has computed its part (--part) only.
-template <typename Scalar>
-std::optional<gp::GramSources> compute_grams(const Network& network, const GpTask<Scalar>& task,
-                                             const GpOptions& options, const RunContext& context,
-                                             bool validate) {
-  const Index n = task.train.inputs().size(), n_test = task.test.inputs().size();
-  const Index n_validation = validate ? task.validation->inputs().size() : 0;
-  const Index pairs = n * (n + 1) / 2 + (n_validation + n_test) * n;
-  ProgressBar bar(network.name(), Counted::pairs, options.inference.fit.threads);
-  Index before = 0, now = 0;  // Pairs of the Gram matrices before this one, and of this one.
-  GramOptions gram = gram_options(options, context);
-  gram.progress = [&](const GramProgress& progress) {
-    const double share = static_cast<double>(progress.done) / static_cast<double>(progress.total);
-    bar.show(before + static_cast<Index>(share * static_cast<double>(now)), pairs);
-  };
-  // Of what is in the stores only a part was computed now.
-  const auto show_store = [&](const store::StoreProgress& progress) {
-    ProgressBar::State state = state_of(progress);
-    state.done += before;
-    state.total = pairs;
-    if (progress.pairs_per_second > 0)
-      state.seconds_left = static_cast<double>(state.total - state.done) / progress.pairs_per_second;
-    bar.show(state);
-  };
-  if (multiplies_on_device(network, task, options)) return sources_on_device(network, task, validate, gram);
-  GpKernel<Scalar> kernel(network, task, options.flip, gram, options.gram_folder);
-  const auto compute = [&](const GramJob<Scalar>& job) {
-    before += std::exchange(now, job.pairs);
-    return compute_gram(job, kernel, network, task, options, gram, context, show_store);
-  };
-  gp::GramSources grams;
-  grams.train = compute({nullptr, "train", n * (n + 1) / 2});
-  if (validate) grams.validation = compute({&*task.validation, "validation-train", n_validation * n});
-  grams.test = compute({&task.test, "test-train", n_test * n});
-  if (!grams.train || !grams.test || (validate && !grams.validation)) return {};
-  gram.kernels = Kernels::nngp;
-  gram.progress = nullptr;
-  if (validate) grams.validation_variances = kernel.variances(*task.validation, gram);
-  grams.test_variances = kernel.variances(task.test, gram);
-  return grams;
-}
-
 template <typename Scalar>
 gp::Problem problem_of(const GpTask<Scalar>& task) {
   gp::Problem problem{.kind = task.kind, .targets = *task.train.targets};
@@ -166,6 +79,175 @@ gp::Problem problem_of(const GpTask<Scalar>& task) {
   problem.weights = task.weights;
   return problem;
 }
+
+/// The Gram matrices of a task, one after the other: computed, or what is missing of them in stores.
+template <typename Scalar>
+class GpGrams {
+ public:
+  using Matrices = std::shared_ptr<GramResult<Scalar>>;
+
+  GpGrams(const Network& network, const GpTask<Scalar>& task, const GpOptions& options,
+          const RunContext& context)
+      : network_{network},
+        task_{task},
+        options_{options},
+        context_{context},
+        validates_{options.inference.fit.chooses(problem_of(task)) &&
+                   gp::needs_validation(options.inference.fit.criterion)},
+        gram_{gram_options(options, context)},
+        bar_(network.name(), Counted::pairs, options.inference.fit.threads) {
+    const Index n = size_of(task.train), n_test = size_of(task.test),
+                n_validation = task.validation ? size_of(*task.validation) : 0;
+    pairs_ = n * (n + 1) / 2 + n_test * n;
+    if (validates_ || options.inference.refit) pairs_ += n_validation * n;
+    if (options.inference.refit) pairs_ += n_validation * (n_validation + 1) / 2 + n_test * n_validation;
+    gram_.progress = [this](const GramProgress& progress) {
+      const double share = static_cast<double>(progress.done) / static_cast<double>(progress.total);
+      bar_.show(before_ + static_cast<Index>(share * static_cast<double>(now_)), pairs_);
+    };
+  }
+  GpGrams(const GpGrams&) = delete;
+  GpGrams& operator=(const GpGrams&) = delete;
+
+  /// Nothing where stores are not complete since this process has computed its part (--part) only.
+  [[nodiscard]] std::optional<gp::GramSources> sources() {
+    if (multiplies_on_device(network_, task_, options_))
+      return sources_on_device(network_, task_, validates_, gram_);
+    kernel_.emplace(network_, task_, options_.flip, gram_, options_.gram_folder);
+    std::optional<gp::GramSources> grams = options_.inference.refit ? joined_later() : as_they_are();
+    if (!grams) return grams;
+    if (validates_) grams->validation_variances = variances(*task_.validation);
+    if (!options_.inference.refit) grams->test_variances = variances(task_.test);
+    return grams;
+  }
+
+ private:
+  /// Inputs, those that they meet, or null for themselves, and what their store is called.
+  struct Block {
+    const GpSet<Scalar>& rows;
+    const GpSet<Scalar>* columns;
+    const char* name;
+  };
+
+  static Index size_of(const GpSet<Scalar>& set) { return set.inputs().size(); }
+
+  [[nodiscard]] std::optional<gp::GramSources> as_they_are() {
+    gp::GramSources grams;
+    grams.train = source({task_.train, nullptr, "train"});
+    if (validates_) grams.validation = source({*task_.validation, &task_.train, "validation-train"});
+    grams.test = source({task_.test, &task_.train, "test-train"});
+    if (!grams.train || !grams.test || (validates_ && !grams.validation)) return {};
+    return grams;
+  }
+
+  /// For a choice with validation data held back; the fit to both has the kernels of both.
+  [[nodiscard]] std::optional<gp::GramSources> joined_later() {
+    const GpSet<Scalar>&train = task_.train, &held = *task_.validation;
+    std::vector<Matrices> all{
+        matrices({train, nullptr, "train"}), matrices({held, &train, "validation-train"}),
+        matrices({held, nullptr, "validation"}), matrices({task_.test, &train, "test-train"}),
+        matrices({task_.test, &held, "test-validation"})};
+    if (std::ranges::any_of(all, [](const Matrices& each) { return each == nullptr; })) return {};
+    gp::GramSources grams;
+    grams.train = gp::gram_in_memory<Scalar>(all[0]);
+    if (validates_) grams.validation = gp::gram_in_memory<Scalar>(all[1]);
+    grams.joined = [all = std::move(all), variances = variances(task_.test)]() mutable {
+      gp::GramSources both;
+      both.train = gp::gram_in_memory<Scalar>(gp::joined_gram(*all[0], *all[1], *all[2]));
+      both.test = gp::gram_in_memory<Scalar>(gp::joined_cross(*all[3], *all[4]));
+      both.test_variances = variances;
+      all.clear();
+      return both;
+    };
+    return grams;
+  }
+
+  /// Null where a store lacks parts that others compute.
+  [[nodiscard]] std::unique_ptr<gp::GramSource> source(const Block& block) {
+    const bool together = options_.solver == gp::Solver::distributed;
+    if (options_.store.folder.empty() && !together) return gp::gram_in_memory<Scalar>(matrices(block));
+    if (options_.store.folder.empty())
+      return with(block, [&](const Inputs<Scalar>& x1, const Inputs<Scalar>* x2) {
+        return std::make_unique<distributed::RankGram>(
+            *context_.dealer->solver(),
+            distributed::rank_tiles_in_memory<Scalar>(*context_.dealer, network_, x1, x2, gram_));
+      });
+    const std::filesystem::path folder = filled_store(block);
+    if (folder.empty()) return nullptr;
+    if (!together) return gp::gram_in_store(folder, gram_.threads, options_.store.unrecorded);
+    const distributed::RankSolver& ranks = *context_.dealer->solver();
+    return std::make_unique<distributed::RankGram>(
+        ranks, rank_tiles_in_store(ranks, folder, options_.store.unrecorded));
+  }
+
+  /// The same in memory.
+  [[nodiscard]] Matrices matrices(const Block& block) {
+    if (options_.store.folder.empty())
+      return with(block, [&](const Inputs<Scalar>& x1, const Inputs<Scalar>* x2) {
+        return std::make_shared<GramResult<Scalar>>(kernel_->gram(x1, x2, gram_));
+      });
+    const std::filesystem::path folder = filled_store(block);
+    if (folder.empty()) return nullptr;
+    return std::make_shared<GramResult<Scalar>>(
+        store::StoredGram(folder, options_.store.unrecorded).matrix<Scalar>());
+  }
+
+  /// Its folder, or nothing where it is not complete.
+  [[nodiscard]] std::filesystem::path filled_store(const Block& block) {
+    StoreArguments arguments = options_.store;
+    // Within the folder that the user names.
+    files::require_no_links(arguments.folder, block.name);
+    arguments.folder /= block.name;
+    // Of what is in the stores only a part was computed now.
+    const auto show = [this](const store::StoreProgress& progress) {
+      ProgressBar::State state = state_of(progress);
+      state.done += before_;
+      state.total = pairs_;
+      if (progress.pairs_per_second > 0)
+        state.seconds_left = static_cast<double>(state.total - state.done) / progress.pairs_per_second;
+      bar_.show(state);
+    };
+    with(block, [&](const Inputs<Scalar>& x1, const Inputs<Scalar>* x2) {
+      const StoreTask<Scalar> store_task{network_,
+                                         x1,
+                                         x2,
+                                         store::kernels_for(arguments.folder, gram_.kernels),
+                                         gram_.threads,
+                                         gram_.device,
+                                         gram_.exact_attention};
+      static_cast<void>(run_store(arguments, store_task, context_, show));
+    });
+    if (arguments.part.parts > 1 && !is_complete(arguments.folder)) return {};
+    return arguments.folder;
+  }
+
+  /// body(rows, columns or null), whose pairs are the next ones of the bar.
+  template <typename Body>
+  auto with(const Block& block, const Body& body) {
+    const Inputs<Scalar> x1 = block.rows.inputs();
+    std::optional<Inputs<Scalar>> x2;
+    if (block.columns != nullptr) x2 = block.columns->inputs();
+    before_ += std::exchange(now_, x2 ? x1.size() * x2->size() : x1.size() * (x1.size() + 1) / 2);
+    return body(x1, x2 ? &*x2 : nullptr);
+  }
+
+  [[nodiscard]] Vector<double> variances(const GpSet<Scalar>& set) {
+    GramOptions options = gram_;
+    options.kernels = Kernels::nngp;
+    options.progress = nullptr;
+    return kernel_->variances(set, options);
+  }
+
+  const Network& network_;
+  const GpTask<Scalar>& task_;
+  const GpOptions& options_;
+  const RunContext& context_;
+  bool validates_;
+  GramOptions gram_;
+  ProgressBar bar_;
+  Index pairs_ = 0, before_ = 0, now_ = 0;  ///< All, those of the matrices before this one, and its own.
+  std::optional<GpKernel<Scalar>> kernel_;
+};
 
 gp::MakeSolver solvers_of(const GpOptions& options, const RunContext& context) {
   return [&options, &context](const std::string& kernel, gp::GramSources& grams,
@@ -185,10 +267,7 @@ template <typename Scalar>
 GpResult run_gp(const Network& network, const GpTask<Scalar>& task, const GpOptions& options,
                 const RunContext& context) {
   const auto start = std::chrono::steady_clock::now();
-  gp::Problem problem = problem_of(task);
-  const bool validate =
-      options.inference.fit.chooses(problem) && gp::needs_validation(options.inference.fit.criterion);
-  std::optional<gp::GramSources> grams = compute_grams(network, task, options, context, validate);
+  std::optional<gp::GramSources> grams = GpGrams<Scalar>(network, task, options, context).sources();
   const double gram_seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   context.interrupt.check();
   if (!grams) return {gram_seconds, {}};
@@ -198,7 +277,7 @@ GpResult run_gp(const Network& network, const GpTask<Scalar>& task, const GpOpti
   inference.fit.stop = context.interrupt.token();
   inference.fit.progress = iteration_line(inference.fit.residual);
   return {.gram_seconds = gram_seconds,
-          .predictions = gp::infer(std::move(problem), task.test.targets, inference, std::move(*grams),
+          .predictions = gp::infer(problem_of(task), task.test.targets, inference, std::move(*grams),
                                    solvers_of(options, context))};
 }
 

@@ -100,7 +100,9 @@ void recompute(const VerifyArguments& arguments, const StoredGram& stored, const
                                arguments.threads,
                                arguments.device,
                                stored.facts().value("exact_attention", false)};
-  auto gram_store = task.open(arguments.folder, store_options_of(arguments.store, task, context));
+  store::StoreOptions options = store_options_of(arguments.store, task, context);
+  options.report = nullptr;  // The check before has told it.
+  auto gram_store = task.open(arguments.folder, options);
   Index compared = 0;
   const auto mismatches = gram_store.recompute(arguments.recompute, arguments.seed, &compared);
   if (!mismatches.empty()) {

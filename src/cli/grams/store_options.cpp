@@ -89,13 +89,23 @@ std::string command_of_all_parts(const std::string& command_line) {
 
 }  // namespace
 
+store::StoreOptions store_options_of(const StoreArguments& arguments, const RunContext& context) {
+  store::StoreOptions options;
+  options.tile_side = arguments.tile_side;
+  options.part = arguments.part;
+  options.grow = arguments.grow;
+  options.other_arithmetic = arguments.other_arithmetic;
+  options.unrecorded = arguments.unrecorded;
+  options.command = command_of_all_parts(context.command_line);
+  options.report = [](const std::string& message) { print_notice("widelimit: " + message); };
+  return options;
+}
+
 template <typename Scalar>
 store::StoreRunReport run_store(const StoreArguments& arguments, const StoreTask<Scalar>& task,
                                 const RunContext& context, const ShowStore& show) {
   distributed::TileDealer* const dealer = context.dealer;
   store::StoreOptions options = store_options_of(arguments, task, context);
-  options.command = command_of_all_parts(context.command_line);
-  options.report = [](const std::string& message) { print_notice("widelimit: " + message); };
   if (dealer == nullptr || dealer->is_first()) options.progress = show;
   auto gram_store = task.open(arguments.folder, options);
   if (dealer == nullptr) return gram_store.compute();

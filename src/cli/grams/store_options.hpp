@@ -66,21 +66,20 @@ store::StoreRunReport run_store(const StoreArguments& arguments, const StoreTask
 /// Threads where the user asked for so many: for 0 their share where several processes compute together.
 [[nodiscard]] int threads_of(int asked, const RunContext& context);
 
+/// Options for stores, but for their kernels; what they report is told on standard error.
+[[nodiscard]] store::StoreOptions store_options_of(const StoreArguments& arguments,
+                                                   const RunContext& context);
+
 /// Options for a store of a task.
 template <typename Scalar>
 [[nodiscard]] store::StoreOptions store_options_of(const StoreArguments& arguments,
                                                    const StoreTask<Scalar>& task, const RunContext& context) {
-  store::StoreOptions options;
+  store::StoreOptions options = store_options_of(arguments, context);
   options.gram.kernels = task.kernels;
   options.gram.threads = threads_of(task.threads, context);
   options.gram.device = task.device;
   options.gram.exact_attention = task.exact_attention;
   options.gram.stop = context.interrupt.token();
-  options.tile_side = arguments.tile_side;
-  options.part = arguments.part;
-  options.grow = arguments.grow;
-  options.other_arithmetic = arguments.other_arithmetic;
-  options.unrecorded = arguments.unrecorded;
   return options;
 }
 

@@ -1,12 +1,16 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <chrono>
 #include <memory>
 #include <optional>
 
+#include "cli/gp/gp_arguments.hpp"
 #include "cli/gp/grid_edge.hpp"
+#include "cli/grams/store_options.hpp"
 #include "cli/models/fit_search.hpp"
 #include "cli/models/learning.hpp"
+#include "cli/models/model_predictions.hpp"
 #include "cli/models/model_scores.hpp"
 #include "cli/options/inference_options.hpp"
 #include "cli/options/kernel_options.hpp"
@@ -16,22 +20,18 @@
 #include "cli/output/output_options.hpp"
 #include "cli/output/progress_bar.hpp"
 #include "cli/output/result_text.hpp"
-#include "cli/plots/reliability_picture.hpp"
 #include "cli/program/commands.hpp"
 #include "cli/program/given_arguments.hpp"
 #include "cli/quality/task_baselines.hpp"
 #include "cli/tasks/data_arguments.hpp"
 #include "widelimit/error.hpp"
 #include "widelimit/files/folder_lock.hpp"
-#include "widelimit/gp/metrics.hpp"
 #include "widelimit/gp/model.hpp"
 #include "widelimit/gp/resources.hpp"
 #include "widelimit/json/read_json.hpp"
 #include "widelimit/kernel/explain.hpp"
 #include "widelimit/network/network_file.hpp"
 #include "widelimit/numerics/memory.hpp"
-#include "widelimit/store/input_facts.hpp"
-#include "widelimit/store/sha256.hpp"
 #include "widelimit/text/visible_text.hpp"
 
 namespace widelimit::cli {
@@ -44,7 +44,9 @@ struct FitArguments {
   KernelOptions kernel{.kernels = Kernels::nngp};
   FitChoice fit;
   SearchChoice search;
+  StoreArguments store;
   std::filesystem::path reliability;
+  OutputArguments output;
   std::filesystem::path model;
 
   [[nodiscard]] gp::Criterion criterion() const { return fit.request.chosen_by(); }
@@ -55,12 +57,14 @@ struct FitArguments {
 void check_fit_arguments(const CLI::App& command, FitArguments& arguments) {
   check_data_usage(command, arguments.data);
   check_row_usage(command, arguments.data);
+  check_search_usage(command, arguments.search);
   if (arguments.kernel.kernels == Kernels::both)
     throw CLI::ValidationError("--kernel", "a model has one: nngp or ntk");
   check_fit_usage(command, arguments.kernel.kernels, true, arguments.fit);
-  const bool searches = !arguments.search.specs.empty();
-  for (const char* option : {"--trials", "--table", "--plot"})
-    if (!searches && command.count(option) > 0) throw CLI::ValidationError(option, "for --search only");
+  arguments.store.folder = arguments.fit.options.store_folder.value_or("");
+  if (arguments.store.part.parts > 1)
+    throw CLI::ValidationError(
+        "--part", "a model takes all of a store: gp --part fills the same stores, then fit without it");
 }
 
 /// What means nothing for these data is refused before anything is computed.
@@ -72,13 +76,11 @@ void require_meaning(const GpTask<Scalar>& task, const FitArguments& arguments) 
   request.inputs = static_cast<Index>(task.train.size());
   request.outputs = task.train.targets->cols();
   gp::require_fit(request, gp::Door::program);
-  if (arguments.reliability.empty()) return;
-  const bool seen =
-      (task.test.size() > 0 && task.test.targets) || (task.validation && !arguments.fit.options.refit);
-  if (task.kind == TargetKind::classes && seen) return;
-  throw DataError(
-      fmt::format("--reliability takes classes, and validation or test data with targets; {}",
-                  task.kind == TargetKind::numbers ? "the targets are numbers" : "there are none"));
+  require_reliability(
+      arguments.reliability, task.kind,
+      (task.test.size() > 0 && task.test.targets) || (task.validation && !arguments.fit.options.refit));
+  if (!arguments.output.folder.empty() && task.test.size() == 0)
+    throw DataError("--out is for predictions of the test data, and there are none");
 }
 
 /// What is done with every row of the data.
@@ -114,52 +116,19 @@ gp::ModelOptions options_of(const FitArguments& arguments, const GpTask<Scalar>&
 }
 
 template <typename Scalar>
-nlohmann::ordered_json described(const gp::LabelledInputs<Scalar>& data) {
-  const auto bytes = static_cast<std::size_t>(data.y.size()) * sizeof(double);
-  return {{"x", store::batch_facts(data.x)}, {"y_sha256", store::sha256_of(data.y.data(), bytes)}};
-}
-
-/// What a table of trials belongs to: all that their scores depend on.
-template <typename Scalar>
-Origin origin_of(const Network& network, const gp::LabelledInputs<Scalar>& train,
-                 const std::optional<gp::LabelledInputs<Scalar>>& validation, const FitArguments& arguments) {
-  nlohmann::ordered_json configuration{{"network", nlohmann::ordered_json::parse(to_json(network))},
-                                       {"train", described(train)},
-                                       {"precision", to_string(arguments.kernel.precision)},
-                                       {"kernel", arguments.kernel.kernels == Kernels::nngp ? "nngp" : "ntk"},
-                                       {"criterion", criterion_name(arguments.criterion())},
-                                       {"search", arguments.search.specs}};
-  if (validation) configuration["validation"] = described(*validation);
-  const gp::ModelOptions& given = arguments.fit.options;
-  if (const auto regulariser = arguments.fit.regulariser()) configuration["regulariser"] = *regulariser;
-  if (given.grid != gp::regulariser_grid()) configuration["candidates"] = given.grid;
-  if (given.flip) configuration["flip"] = true;
-  if (given.solver == gp::Solver::conjugate_gradients) configuration["solver"] = "cg";
-  return {.command = "fit --search", .configuration = std::move(configuration)};
-}
-
-template <typename Scalar>
 gp::Model fitted_model(const Network& given, const GpTask<Scalar>& task, const FitArguments& arguments,
-                       const Interrupt& interrupt) {
+                       const RunContext& context) {
+  const Interrupt& interrupt = context.interrupt;
   gp::ModelOptions options = options_of(arguments, task);
   options.gram.stop = interrupt.token();
+  options.store = store_options_of(arguments.store, context);
   const gp::LabelledInputs<Scalar> train{task.train.inputs(), *task.train.targets};
   std::optional<gp::LabelledInputs<Scalar>> validation;
   if (task.validation)
     validation = gp::LabelledInputs<Scalar>{task.validation->inputs(), *task.validation->targets};
-  Network network = given;
-  if (!arguments.search.specs.empty()) {
-    gp::ModelOptions of_trials = options;
-    of_trials.noise.reset();
-    // Numbers that are searched for are the network's before anything is learned from the inputs.
-    of_trials.learning = {};
-    if (const auto regulariser = arguments.fit.regulariser()) of_trials.grid = {*regulariser};
-    network = searched_network(SearchSpace(given, arguments.search.specs), arguments.search, train,
-                               validation, of_trials, arguments.criterion(),
-                               origin_of(given, train, validation, arguments), interrupt);
-    // It has compared the networks; beside a regulariser that is given it chooses nothing more.
-    if (options.noise) options.criterion.reset();
-  }
+  const Network network = searched_network(given, arguments.search, task, options, interrupt);
+  // It has compared the networks; beside a regulariser that is given it chooses nothing more.
+  if (options.noise) options.criterion.reset();
   std::optional<ProgressBar> bar;
   options.gram.progress = [&](const GramProgress& progress) {
     if (!bar) bar.emplace(network.name(), Counted::pairs, arguments.kernel.threads);
@@ -174,73 +143,72 @@ gp::Model fitted_model(const Network& given, const GpTask<Scalar>& task, const F
                     : gp::Model::fit(network, train.x, train.y, options);
 }
 
-/// Predictions for a set with known targets, with the amplitude of the model and with 1.
-struct Checked {
-  std::string name;
-  const Matrix<double>& targets;
-  gp::ModelPrediction fitted;
-  gp::ModelPrediction unscaled;
-};
-
+/// Of the validation data, unless the model was fitted to them, and of the test data: those with known targets, and
+/// test data that are written.
 template <typename Scalar>
-std::vector<Checked> checked_predictions(const gp::Model& model, const GpTask<Scalar>& task,
-                                         const FitArguments& arguments, const Interrupt& interrupt) {
+std::vector<Predicted> predictions_of(const gp::Model& model, const GpTask<Scalar>& task,
+                                      const FitArguments& arguments, const Interrupt& interrupt) {
   GramOptions run = gram_options(arguments.kernel);
   run.stop = interrupt.token();
-  std::vector<Checked> checked;
+  std::vector<Predicted> predicted;
   const auto add = [&](const char* name, const GpSet<Scalar>& set) {
-    if (set.size() == 0 || !set.targets) return;
-    gp::ModelPrediction fitted = model.predict(set.inputs(), run);
-    gp::ModelPrediction unscaled = with_amplitude_one(model, fitted);
-    checked.push_back({name, *set.targets, std::move(fitted), std::move(unscaled)});
+    const auto start = std::chrono::steady_clock::now();
+    predicted.push_back({name, set.targets,
+                         model.predict(set.inputs(), prediction_times(model, model.times()), run),
+                         std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count()});
   };
   if (task.validation && !arguments.fit.options.refit) add("validation", *task.validation);
-  add("test", task.test);
-  return checked;
-}
-
-/// A line for each set, and one for what its variances would be without the amplitude; of test data the baselines.
-template <typename Scalar>
-std::vector<QualityLine> all_scores(const gp::Model& model, const GpTask<Scalar>& task,
-                                    const std::vector<Checked>& checked, const FitArguments& arguments) {
-  std::vector<QualityLine> scores;
-  if (!arguments.fit.options.refit)
-    if (auto others = leave_one_out_scores(model, *task.train.targets)) scores.push_back(std::move(*others));
-  for (const Checked& set : checked) {
-    scores.push_back(scores_of(set.name, set.fitted, set.targets));
-    if ((model.amplitude().array() != 1).any())
-      scores.push_back(scores_of(set.name + ", amplitude 1", set.unscaled, set.targets));
-  }
-  if (task.test.size() == 0 || !task.test.targets) return scores;
-  TestQuality baselines;
-  add_baselines(baselines, task);
-  for (QualityLine& line : baselines.baselines) {
-    line.of = "test, " + line.of;
-    scores.push_back(std::move(line));
-  }
-  return scores;
-}
-
-/// Those of the model as it is: the others have a comma in their names.
-std::vector<QualityLine> of_the_model(const std::vector<QualityLine>& scores) {
-  std::vector<QualityLine> own;
-  for (const QualityLine& line : scores)
-    if (line.of.find(',') == std::string::npos) own.push_back(line);
-  return own;
+  if (task.test.size() > 0 && (task.test.targets || !arguments.output.folder.empty())) add("test", task.test);
+  return predicted;
 }
 
 /// Of the last set: test data where there are some.
-void draw_reliability(const std::vector<Checked>& checked, const FitArguments& arguments,
-                      const Interrupt& interrupt) {
+void draw_curves(const gp::Model& model, const std::vector<Predicted>& predicted,
+                 const FitArguments& arguments, const Interrupt& interrupt) {
   if (arguments.reliability.empty()) return;
-  const Checked& set = checked.back();
-  const std::vector<int> classes = gp::classes_of(set.targets);
-  const std::vector<ReliabilityCurve> curves{
-      {"amplitude 1", gp::calibration(set.unscaled.class_probabilities, classes)},
-      {"amplitude fitted", gp::calibration(set.fitted.class_probabilities, classes)}};
-  draw_output_file(arguments.reliability,
-                   reliability_script(curves, fmt::format("{}: {} inputs", set.name, set.targets.rows())),
-                   interrupt.token());
+  const Predicted& set = predicted.back().targets ? predicted.back() : predicted.front();
+  const gp::ModelPrediction& own = set.found.front();
+  draw_reliability(
+      arguments.reliability,
+      {reliability_curve("amplitude 1", with_amplitude_one(model, own).class_probabilities, *set.targets),
+       reliability_curve("amplitude fitted", own.class_probabilities, *set.targets)},
+      fmt::format("{}: {} inputs", set.name, set.targets->rows()), interrupt.token());
+}
+
+/// The folder of --out, for test data, or null: what is wrong with it shows before the work.
+std::unique_ptr<OutputFolder> opened_folder(const FitArguments& arguments) {
+  if (arguments.output.folder.empty()) return nullptr;
+  auto folder = std::make_unique<OutputFolder>(arguments.output.folder,
+                                               prediction_file_names(arguments.fit.times().size() + 1),
+                                               arguments.output.other_files);
+  folder->check_inputs({{"--network", arguments.network},
+                        {"--path", arguments.data.path},
+                        {"--vectors", arguments.data.vectors}});
+  return folder;
+}
+
+/// What predict would write for the test data.
+template <typename Scalar>
+void write_predictions(OutputFolder& folder, const gp::Model& model, const GpTask<Scalar>& task,
+                       const Predicted& test, const TestQuality& baselines, const RunContext& context) {
+  const GpResult result = kernel_predictions(model, test.found, prediction_times(model, model.times()),
+                                             test.targets, test.seconds);
+  std::optional<TestQuality> quality;
+  if (test.targets) quality = quality_of(result, *test.targets);
+  if (quality) quality->baselines = baselines.baselines, quality->note = baselines.note;
+  PredictionFacts info = facts_of(model, task.description, task.test.names);
+  info.learned = model.learned() ? &*model.learned() : nullptr;
+  info.channels = &task.channel_names;
+  info.targets = &task.target_names;
+  info.quality = quality ? &*quality : nullptr;
+  info.missing = task.missing;
+  info.unknown = task.unknown;
+  info.columns = task.columns;
+  const RunRecord record{context.command_line, nlohmann::ordered_json::parse(to_json(model.network())),
+                         shapes_of(task)};
+  write_model_predictions(folder, result, info, {record.command, info.data, task.notes, record.shapes, ""},
+                          ReportTest{test.targets, task.test_faces});
+  folder.commit(record);
 }
 
 std::string choice_text(const gp::Model& model, const FitArguments& arguments) {
@@ -299,7 +267,8 @@ void require_room(const Network& network, const GpTask<Scalar>& task, const FitA
                               .flip = arguments.fit.options.flip},
                     .plan = plan};
   // Matrices that are kept are computed as such.
-  if (arguments.fit.options.gram_folder) work.plan->device_input_bytes = 0;
+  if (arguments.fit.options.gram_folder || arguments.fit.options.store_folder)
+    work.plan->device_input_bytes = 0;
   gp::require_resources(
       "fit", gp::plan_resources(work, arguments.fit.options.solver, gp::MemoryRoom::here(options.threads)),
       work);
@@ -311,13 +280,15 @@ void run_fit(const FitArguments& arguments, const RunContext& context) {
   check_output_files({.read = {{"--network", arguments.network},
                                {"--path", arguments.data.path},
                                {"--vectors", arguments.data.vectors},
-                               {"--gram", arguments.fit.options.gram_folder.value_or("")}},
+                               {"--gram", arguments.fit.options.gram_folder.value_or("")},
+                               {"--store", arguments.store.folder}},
                       .written = {{"--table", arguments.search.table},
                                   {"--plot", arguments.search.plot},
                                   {"--reliability", arguments.reliability}}});
-  check_different_files(
-      {.read = {{"--path", arguments.data.path}, {"--gram", arguments.fit.options.gram_folder.value_or("")}},
-       .written = {{"--model", arguments.model}}});
+  check_different_files({.read = {{"--path", arguments.data.path},
+                                  {"--gram", arguments.fit.options.gram_folder.value_or("")},
+                                  {"--store", arguments.store.folder}},
+                         .written = {{"--model", arguments.model}, {"--out", arguments.output.folder}}});
   const auto task =
       load_prepared_task<Scalar>(arguments.data, arguments.fit.options.flip, [&](const auto& unprepared) {
         if (arguments.fit.options.flip) require_images_for_flips(unprepared);
@@ -330,17 +301,24 @@ void run_fit(const FitArguments& arguments, const RunContext& context) {
   say("{}\n", rows_text(task, arguments));
   flush_standard_output();
   const files::FolderClaim claim(arguments.model);
-  const gp::Model model = fitted_model(network, task, arguments, context.interrupt);
+  const auto folder = opened_folder(arguments);
+  const gp::Model model = fitted_model(network, task, arguments, context);
   context.interrupt.check();
   model.save(arguments.model);
   if (model.learned()) say("{}", learned_text(*model.learned(), task.channel_names));
   say("{}", model_text(model) + choice_text(model, arguments));
-  const auto checked = checked_predictions(model, task, arguments, context.interrupt);
-  const auto scores = all_scores(model, task, checked, arguments);
+  const auto predicted = predictions_of(model, task, arguments, context.interrupt);
+  TestQuality baselines;
+  if (task.test.size() > 0 && task.test.targets) add_baselines(baselines, task);
+  std::vector<QualityLine> scores = model_scores(model, predicted, baselines);
+  if (!arguments.fit.options.refit)
+    if (auto others = leave_one_out_scores(model, *task.train.targets))
+      scores.insert(scores.begin(), std::move(*others));
+  if (folder) write_predictions(*folder, model, task, predicted.back(), baselines, context);
   if (!scores.empty()) say("{}", quality_table(scores) + class_table(of_the_model(scores), task.class_names));
   if (prints_json()) print_result(fit_json(model, scores, arguments, task.channel_names));
   flush_standard_output();
-  draw_reliability(checked, arguments, context.interrupt);
+  draw_curves(model, predicted, arguments, context.interrupt);
 }
 
 void add_fit_options(CLI::App& command, FitArguments& arguments) {
@@ -355,14 +333,17 @@ void add_fit_options(CLI::App& command, FitArguments& arguments) {
                   {"time", "regulariser", "criterion", "grid", "amplitude", "solver", "residual", "refit",
                    "targets_as_they_are"});
   add_search_options(command, arguments.search);
-  add_fit_options(command, arguments.fit, {"relevance", "learn_features", "diagonal", "flip", "gram_folder"});
+  add_fit_options(command, arguments.fit,
+                  {"relevance", "learn_features", "diagonal", "flip", "gram_folder", "store_folder"});
+  add_tile_options(command, *command.get_option("--store"), arguments.store);
   add_row_options(command, arguments.data);
-  add_picture_option(command, "--reliability", arguments.reliability,
-                     "Picture of how often predictions of a confidence are right, on test data or else "
-                     "validation data, with the fitted amplitude and with 1");
+  add_reliability_option(command, arguments.reliability);
   add_value(command, "--model", arguments.model,
             "Folder for the model; one that is there already is replaced", "DIR")
       ->required();
+  add_value(command, "--out", arguments.output.folder,
+            "Folder for predictions of the test data, with what widelimit predict writes", "DIR");
+  add_force_option(command, arguments.output.other_files);
 }
 
 void fill_fit_command(CLI::App& command, const RunContext& context) {

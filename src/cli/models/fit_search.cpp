@@ -7,16 +7,26 @@
 #include <chrono>
 #include <cmath>
 #include <limits>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <type_traits>
+#include <utility>
 
+#include "cli/models/search_spec.hpp"
 #include "cli/models/trial_table.hpp"
 #include "cli/options/inference_options.hpp"
+#include "cli/options/kernel_options.hpp"
 #include "cli/options/ranges.hpp"
 #include "cli/output/output_folder.hpp"
 #include "cli/output/output_options.hpp"
+#include "cli/output/result_table.hpp"
 #include "cli/output/result_text.hpp"
 #include "widelimit/error.hpp"
 #include "widelimit/gp/inference.hpp"
 #include "widelimit/gp/score_gradient.hpp"
+#include "widelimit/network/network_file.hpp"
+#include "widelimit/store/input_facts.hpp"
+#include "widelimit/store/sha256.hpp"
 
 namespace widelimit::cli {
 namespace {
@@ -33,14 +43,13 @@ template <typename Scalar>
 class NetworkSearch {
  public:
   NetworkSearch(const SearchSpace& space, const SearchChoice& choice, const gp::LabelledInputs<Scalar>& train,
-                const std::optional<gp::LabelledInputs<Scalar>>& validation, const gp::ModelOptions& options,
-                gp::Criterion criterion)
+                const std::optional<gp::LabelledInputs<Scalar>>& validation, const gp::ModelOptions& options)
       : space_{space},
         choice_{choice},
         train_{train},
         validation_{validation},
         options_{options},
-        criterion_{criterion},
+        criterion_{gp::fit_options(options).criterion},
         standardised_{
             gp::fit_scale(train.y,
                           options.class_names.empty() ? gp::TargetKind::numbers : gp::TargetKind::classes,
@@ -208,20 +217,64 @@ void add_search_options(CLI::App& command, SearchChoice& search) {
   add_picture_option(command, "--plot", search.plot, "Picture of the trials");
 }
 
-template <typename Scalar>
-Network searched_network(const SearchSpace& space, const SearchChoice& choice,
-                         const gp::LabelledInputs<Scalar>& train,
-                         const std::optional<gp::LabelledInputs<Scalar>>& validation,
-                         const gp::ModelOptions& options, gp::Criterion criterion, const Origin& origin,
-                         const Interrupt& interrupt) {
-  return NetworkSearch<Scalar>(space, choice, train, validation, options, criterion).run(origin, interrupt);
+void check_search_usage(const CLI::App& command, const SearchChoice& search) {
+  for (const char* option : {"--trials", "--table", "--plot"})
+    if (!search.is_asked() && command.count(option) > 0)
+      throw CLI::ValidationError(option, "for --search only");
 }
 
-template Network searched_network(const SearchSpace&, const SearchChoice&, const gp::LabelledInputs<float>&,
-                                  const std::optional<gp::LabelledInputs<float>>&, const gp::ModelOptions&,
-                                  gp::Criterion, const Origin&, const Interrupt&);
-template Network searched_network(const SearchSpace&, const SearchChoice&, const gp::LabelledInputs<double>&,
-                                  const std::optional<gp::LabelledInputs<double>>&, const gp::ModelOptions&,
-                                  gp::Criterion, const Origin&, const Interrupt&);
+namespace {
+
+template <typename Scalar>
+nlohmann::ordered_json described(const gp::LabelledInputs<Scalar>& data) {
+  const auto bytes = static_cast<std::size_t>(data.y.size()) * sizeof(double);
+  return {{"x", store::batch_facts(data.x)}, {"y_sha256", store::sha256_of(data.y.data(), bytes)}};
+}
+
+/// What a table of trials belongs to: all that their scores depend on.
+template <typename Scalar>
+Origin origin_of(const Network& network, const SearchChoice& choice, const gp::LabelledInputs<Scalar>& train,
+                 const std::optional<gp::LabelledInputs<Scalar>>& validation,
+                 const gp::ModelOptions& options) {
+  const bool trained = options.kind == gp::ModelKind::trained;
+  nlohmann::ordered_json configuration{
+      {"network", nlohmann::ordered_json::parse(to_json(network))},
+      {"train", described(train)},
+      {"precision", to_string(std::is_same_v<Scalar, float> ? Precision::float32 : Precision::float64)},
+      {"kernel", trained ? "ntk" : "nngp"},
+      {"criterion", criterion_name(gp::fit_options(options).criterion)},
+      {"search", choice.specs}};
+  if (validation) configuration["validation"] = described(*validation);
+  if (options.noise) configuration["regulariser"] = gp::noise_variance(*options.noise, 1);
+  if (options.grid != gp::regulariser_grid()) configuration["candidates"] = options.grid;
+  if (options.flip) configuration["flip"] = true;
+  if (options.solver == gp::Solver::conjugate_gradients) configuration["solver"] = "cg";
+  return {.command = "--search", .configuration = std::move(configuration)};
+}
+
+}  // namespace
+
+template <typename Scalar>
+Network searched_network(const Network& given, const SearchChoice& choice, const GpTask<Scalar>& task,
+                         gp::ModelOptions options, const Interrupt& interrupt) {
+  if (!choice.is_asked()) return given;
+  const gp::LabelledInputs<Scalar> train{task.train.inputs(), *task.train.targets};
+  std::optional<gp::LabelledInputs<Scalar>> validation;
+  if (task.validation) validation = {task.validation->inputs(), *task.validation->targets};
+  const Origin origin = origin_of(given, choice, train, validation, options);
+  if (options.noise) options.grid = {gp::noise_variance(*options.noise, 1)};
+  options.noise.reset();
+  // Numbers that are searched for are the network's before anything is learned from the inputs.
+  options.learning = {};
+  // Stores are those of the network that is found.
+  options.store_folder.reset();
+  const SearchSpace space(given, choice.specs);
+  return NetworkSearch<Scalar>(space, choice, train, validation, options).run(origin, interrupt);
+}
+
+template Network searched_network(const Network&, const SearchChoice&, const GpTask<float>&, gp::ModelOptions,
+                                  const Interrupt&);
+template Network searched_network(const Network&, const SearchChoice&, const GpTask<double>&,
+                                  gp::ModelOptions, const Interrupt&);
 
 }  // namespace widelimit::cli

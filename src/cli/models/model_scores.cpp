@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <cmath>
+#include <utility>
 
 #include "cli/output/text_parts.hpp"
 #include "widelimit/gp/calibration.hpp"
@@ -45,6 +46,32 @@ std::optional<QualityLine> leave_one_out_scores(const gp::Model& model, const Ma
   return named_scores("leave-one-out", mean, others.variances, probabilities, targets, {});
 }
 
+std::vector<QualityLine> model_scores(const gp::Model& model, const std::vector<Predicted>& predicted,
+                                      const TestQuality& baselines) {
+  std::vector<QualityLine> scores;
+  const std::vector<double> times = prediction_times(model, model.times());
+  for (const Predicted& set : predicted)
+    for (std::size_t i = 0; set.targets && i < set.found.size(); ++i) {
+      const std::string name = set.name + at_time_text(model, times[i]);
+      scores.push_back(scores_of(name, set.found[i], *set.targets));
+      if ((model.amplitude().array() != 1).any())
+        scores.push_back(
+            scores_of(name + ", amplitude 1", with_amplitude_one(model, set.found[i]), *set.targets));
+    }
+  for (QualityLine line : baselines.baselines) {
+    line.of = "test, " + line.of;
+    scores.push_back(std::move(line));
+  }
+  return scores;
+}
+
+std::vector<QualityLine> of_the_model(const std::vector<QualityLine>& scores) {
+  std::vector<QualityLine> own;
+  for (const QualityLine& line : scores)
+    if (line.of.find(',') == std::string::npos) own.push_back(line);
+  return own;
+}
+
 nlohmann::ordered_json score_json(const QualityLine& line, const std::vector<std::string>& class_names) {
   nlohmann::ordered_json json{{"predictions", line.of}, {"inputs", line.inputs}};
   json.update(quality_json(line, class_names));
@@ -62,10 +89,10 @@ std::string outputs_text(const gp::Model& model) {
 
 std::string model_text(const gp::Model& model) {
   const bool bayesian = model.kind() == gp::ModelKind::bayesian;
-  std::string text = bayesian ? std::string("Bayesian posterior with the NNGP")
-                              : fmt::format("networks trained for {} (NTK)",
-                                            std::isinf(model.time()) ? "infinite time"
-                                                                     : fmt::format("time {}", model.time()));
+  std::string trained = std::isinf(model.time()) ? "infinite time" : fmt::format("time {}", model.time());
+  for (const double time : model.times()) trained += fmt::format(", {}", time);
+  std::string text =
+      bayesian ? "Bayesian posterior with the NNGP" : fmt::format("networks trained for {} (NTK)", trained);
   constexpr const char *number = "{:.6g}", *numbers = "{:.6g} to {:.6g}";
   text += fmt::format(": {} training inputs, {}\namplitude {}, noise variance {}", model.train_size(),
                       outputs_text(model), shared_or_range(model.amplitude(), number, numbers),

@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
+#include "cli/models/model_predictions.hpp"
 #include "cli/quality/test_quality.hpp"
-#include "cli/tasks/gp_task.hpp"
 #include "widelimit/gp/model.hpp"
 
 namespace widelimit::cli {
@@ -23,6 +23,15 @@ namespace widelimit::cli {
 /// trained for a finite time.
 [[nodiscard]] std::optional<QualityLine> leave_one_out_scores(const gp::Model& model,
                                                               const Matrix<double>& targets);
+
+/// A line for each set with known targets and each time, and one for what its variances would be without the amplitude;
+/// then the baselines of the test data.
+[[nodiscard]] std::vector<QualityLine> model_scores(const gp::Model& model,
+                                                    const std::vector<Predicted>& predicted,
+                                                    const TestQuality& baselines);
+
+/// Those of the model as it is: the others have a comma in their names.
+[[nodiscard]] std::vector<QualityLine> of_the_model(const std::vector<QualityLine>& scores);
 
 /// With the name of the predictions and the number of inputs.
 [[nodiscard]] nlohmann::ordered_json score_json(const QualityLine& line,

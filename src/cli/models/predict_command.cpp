@@ -3,14 +3,13 @@
 #include <CLI/CLI.hpp>
 #include <chrono>
 #include <filesystem>
-#include <limits>
 #include <memory>
 #include <optional>
 
-#include "cli/gp/gp_files.hpp"
-#include "cli/gp/gp_predictions_csv.hpp"
 #include "cli/models/model_inputs.hpp"
+#include "cli/models/model_predictions.hpp"
 #include "cli/models/model_scores.hpp"
+#include "cli/options/inference_options.hpp"
 #include "cli/options/kernel_options.hpp"
 #include "cli/options/ranges.hpp"
 #include "cli/output/output_folder.hpp"
@@ -19,11 +18,9 @@
 #include "cli/output/result_text.hpp"
 #include "cli/program/commands.hpp"
 #include "cli/program/given_arguments.hpp"
-#include "cli/report/page.hpp"
 #include "cli/tasks/file_inputs.hpp"
 #include "cli/tasks/gp_targets.hpp"
 #include "cli/tasks/npy_inputs.hpp"
-#include "widelimit/gp/metrics.hpp"
 #include "widelimit/gp/model.hpp"
 #include "widelimit/gp/resources.hpp"
 #include "widelimit/json/read_json.hpp"
@@ -37,6 +34,7 @@ namespace {
 struct PredictArguments {
   std::filesystem::path model;
   ModelFiles inputs;
+  std::vector<double> times;  ///< Empty: those of the model.
   std::filesystem::path out;
   Index samples = 0;
   Index prior_samples = 0;
@@ -47,43 +45,6 @@ struct PredictArguments {
   bool exact_attention = false;
   OtherFiles other_files = OtherFiles::refused;
 };
-
-const std::vector<std::string>& prediction_file_names() {
-  static const std::vector<std::string> names{"mean.npy",
-                                              "standard_deviation.npy",
-                                              "class_probabilities.npy",
-                                              "samples.npy",
-                                              "prior_samples.npy",
-                                              "predictions.csv",
-                                              "results.json",
-                                              "report.html"};
-  return names;
-}
-
-/// As gp has them.
-GpPrediction as_kernel_prediction(const gp::Model& model, gp::ModelPrediction found,
-                                  const std::optional<Matrix<double>>& truth, double seconds) {
-  GpPrediction prediction{};
-  const bool bayesian = model.kind() == gp::ModelKind::bayesian;
-  prediction.name = bayesian ? "nngp" : "ntk";
-  if (!bayesian) prediction.time = model.time();
-  prediction.regulariser =
-      Vector<double>::Constant(model.outputs(), std::numeric_limits<double>::quiet_NaN());
-  prediction.amplitude = model.amplitude();
-  prediction.noise_variance = found.noise_variance;
-  if (bayesian && model.solver() == gp::Solver::cholesky)
-    prediction.log_marginal_likelihood = model.log_marginal_likelihood();
-  if (truth)
-    prediction.scores = gp::prediction_scores(found.mean, found.observation_variance(),
-                                              found.class_probabilities, *truth, found.law);
-  prediction.mean = std::move(found.mean);
-  prediction.variance = std::move(found.variance);
-  prediction.probabilities = std::move(found.class_probabilities);
-  prediction.class_calibration = model.class_calibration();
-  prediction.solve_seconds = seconds;
-  prediction.law = found.law;
-  return prediction;
-}
 
 std::vector<std::string> names_of(const std::vector<std::string>& known, const std::filesystem::path& file,
                                   Index count) {
@@ -118,36 +79,22 @@ class PredictInputs {
   std::optional<FileInputs<double>> files_;
 };
 
-/// predictions.csv, results.json and report.html.
-void write_results(OutputFolder& folder, const gp::Model& model, GpPrediction prediction,
-                   const ModelInputs& prepared, const std::filesystem::path& file, const RunContext& context,
-                   const nlohmann::ordered_json& shapes) {
-  const auto names = names_of(prepared.names, file, prediction.mean.rows());
-  const TargetKind kind = model.class_names().empty() ? TargetKind::numbers : TargetKind::classes;
-  GpResult result{.gram_seconds = 0, .predictions = {}};
-  result.predictions.push_back(std::move(prediction));
+/// predictions.csv, results.json, whose text is returned, and the others.
+std::string write_results(OutputFolder& folder, const gp::Model& model, const GpResult& result,
+                          const ModelInputs& prepared, const std::filesystem::path& file,
+                          const RunRecord& record) {
+  const auto names = names_of(prepared.names, file, result.predictions.front().mean.rows());
   std::optional<TestQuality> quality;
   if (prepared.targets) quality = quality_of(result, *prepared.targets);
-  const PredictionFacts info{.network = model.network(),
-                             .data = fmt::format("{}: {} inputs", file.string(), names.size()),
-                             .kind = kind,
-                             .precision = model.is_float() ? Precision::float32 : Precision::float64,
-                             .names = names,
-                             .class_names = model.class_names(),
-                             .preprocessing = model.preprocessing(),
-                             .targets = &prepared.target_names,
-                             .quality = quality ? &*quality : nullptr,
-                             .missing = prepared.missing,
-                             .unknown = prepared.unknown};
-  folder.write("predictions.csv", predictions_csv(info, result, prepared.targets));
-  const std::string results = results_json(info, result);
-  folder.write("results.json", results);
-  if (prints_json()) print_result(nlohmann::json::parse(results));
+  PredictionFacts info = facts_of(model, fmt::format("{}: {} inputs", file.string(), names.size()), names);
+  info.targets = &prepared.target_names;
+  info.quality = quality ? &*quality : nullptr;
+  info.missing = prepared.missing;
+  info.unknown = prepared.unknown;
   const GpFaces faces{.pictures = {}, .texts = prepared.texts};
-  ReportPage page({context.command_line, info.data, prepared.notes, shapes, "that of the model"},
-                  ReportTest{prepared.targets, faces});
-  page.add(model.network().name(), info, result, std::nullopt);
-  folder.write("report.html", page.html());
+  return write_model_predictions(folder, result, info,
+                                 {record.command, info.data, prepared.notes, record.shapes, ""},
+                                 ReportTest{prepared.targets, faces});
 }
 
 /// [count, n, outputs]
@@ -159,6 +106,21 @@ void write_samples(OutputFolder& folder, const std::string& name,
     numbers.insert(numbers.end(), sample.data(), sample.data() + sample.size());
   folder.write_array(name, numbers.data(),
                      {static_cast<Index>(samples.size()), samples.front().rows(), samples.front().cols()});
+}
+
+/// The model's own time, and those that are asked for.
+std::vector<double> times_for(const gp::Model& model, const std::vector<double>& asked) {
+  if (!asked.empty() && model.kind() == gp::ModelKind::bayesian)
+    throw ArgumentError(
+        "--time: the model is a Bayesian posterior, which was not trained: leave it out, or fit with "
+        "--kernel ntk");
+  gp::FitRequest request;
+  request.trained = request.gives_time = !asked.empty();
+  request.gives_regulariser = true;
+  request.solver = model.solver();
+  if (const auto refusal = gp::fit_refusal(request, gp::Door::program))
+    throw ArgumentError(fmt::format("--time: {} in the fit", refusal->reason));
+  return prediction_times(model, asked.empty() ? model.times() : asked);
 }
 
 void check_truth(const ModelInputs& prepared, const ModelFiles& files, Index inputs) {
@@ -188,7 +150,10 @@ void run_predict(const PredictArguments& arguments, const RunContext& context) {
   const PredictInputs inputs(arguments.inputs, prepared);
   const Inputs<double> x = inputs.inputs();
   check_truth(prepared, arguments.inputs, x.size());
-  OutputFolder folder(arguments.out, prediction_file_names(), arguments.other_files);
+  const std::vector<double> times = times_for(model, arguments.times);
+  std::vector<std::string> written = prediction_file_names(times.size());
+  written.insert(written.end(), {"samples.npy", "prior_samples.npy"});
+  OutputFolder folder(arguments.out, written, arguments.other_files);
   folder.check_inputs(arguments.inputs.named());
   const auto sampling = arguments.marginal ? gp::Sampling::marginal : gp::Sampling::joint;
   const std::filesystem::path& file = arguments.inputs.inputs();
@@ -200,22 +165,18 @@ void run_predict(const PredictArguments& arguments, const RunContext& context) {
         x.size()));
   require_room(model, x, arguments, run);
   const auto start = std::chrono::steady_clock::now();
-  gp::ModelPrediction prediction = [&] {
+  const std::vector<gp::ModelPrediction> found = [&] {
     ProgressBar bar("predict", Counted::pairs, arguments.threads);
     run.progress = [&bar](const GramProgress& progress) { bar.show(progress.done, progress.total); };
-    return naming_errors(file.string(), [&] { return model.predict(x, run); });
+    return naming_errors(file.string(), [&] { return model.predict(x, times, run); });
   }();
   run.progress = nullptr;
   const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-  folder.write("mean.npy", prediction.mean);
-  folder.write("standard_deviation.npy", prediction.standard_deviation());
-  if (prediction.class_probabilities.size() > 0)
-    folder.write("class_probabilities.npy", prediction.class_probabilities);
   RunRecord record{context.command_line, nlohmann::ordered_json::parse(to_json(model.network())), {}};
   record.shapes["x"] = inputs.shape();
-  const GpPrediction of_kernel =
-      as_kernel_prediction(model, std::move(prediction), prepared.targets, seconds);
-  write_results(folder, model, of_kernel, prepared, file, context, record.shapes);
+  const GpResult result = kernel_predictions(model, found, times, prepared.targets, seconds);
+  const std::string results = write_results(folder, model, result, prepared, file, record);
+  if (prints_json()) print_result(nlohmann::json::parse(results));
   if (arguments.samples > 0)
     write_samples(folder, "samples.npy", model.samples(x, arguments.samples, arguments.seed, sampling, run));
   if (arguments.prior_samples > 0)
@@ -224,12 +185,10 @@ void run_predict(const PredictArguments& arguments, const RunContext& context) {
   folder.commit(record);
   say("{}", model_text(model));
   for (const std::string& note : prepared.notes) say("{}\n", visible_text(note));
-  if (of_kernel.scores) {
-    const std::vector<QualityLine> lines{
-        {"new inputs", x.size(),
-         gp::prediction_quality(of_kernel.mean,
-                                of_kernel.variance.rowwise() + of_kernel.noise_variance.transpose(),
-                                of_kernel.probabilities, *prepared.targets, of_kernel.law)}};
+  if (prepared.targets) {
+    std::vector<QualityLine> lines;
+    for (std::size_t i = 0; i < found.size(); ++i)
+      lines.push_back(scores_of("new inputs" + at_time_text(model, times[i]), found[i], *prepared.targets));
     say("{}", quality_table(lines) + class_table(lines, model.class_names()));
   }
   say("{} predictions in {}\n", x.size(), visible_text(arguments.out.string()));
@@ -299,13 +258,18 @@ void fill_predict_command(CLI::App& command, const RunContext& context) {
       ->needs("--samples");
   count("--prior-samples", arguments->prior_samples, "Functions to draw from the prior [0]");
   add_number(command, "--seed", arguments->seed, "Of the samples", seed_number(), "K");
+  add_value(command, "--time", arguments->times,
+            "Predictions of networks trained for these times too, of models of --kernel ntk [those of fit]",
+            number_not_negative(), "T1,T2,...")
+      ->delimiter(',');
   add_number(command, "--threads", arguments->threads, "Worker threads; 0: one a core", thread_count(), "N");
   add_device_option(command, arguments->device);
   add_exact_attention_option(command, arguments->exact_attention);
   add_value(
       command, "--out", arguments->out,
       "Folder for mean.npy [n, M], standard_deviation.npy [n, M] (of the function, without noise), "
-      "class_probabilities.npy [n, classes], predictions.csv, samples.npy [N, n, M] and prior_samples.npy",
+      "class_probabilities.npy [n, classes] (with _ntk_time0 and so on before the ending for other times), "
+      "predictions.csv, results.json, report.html, samples.npy [N, n, M] and prior_samples.npy",
       "DIR")
       ->required();
   add_force_option(command, arguments->other_files);

@@ -26,6 +26,10 @@ struct FitChoice {
     if (options.noise) return std::get<gp::RelativeRegulariser>(*options.noise).value();
     return std::nullopt;
   }
+  /// Times of training besides infinity, as gp has them.
+  [[nodiscard]] std::vector<double> times() const {
+    return options.time == gp::infinite_time ? options.times : std::vector<double>{options.time};
+  }
   /// Whether the regulariser is chosen on validation data.
   [[nodiscard]] bool chooses_by_validation() const {
     return request.chooses() && gp::needs_validation(request.chosen_by());

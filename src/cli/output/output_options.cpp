@@ -28,4 +28,10 @@ void add_picture_option(CLI::App& command, const std::string& name, std::filesys
             CLI::Validator(check_ending, ""), "FILE.png");
 }
 
+void add_reliability_option(CLI::App& command, std::filesystem::path& picture) {
+  add_picture_option(command, "--reliability", picture,
+                     "Picture of how often predictions of a confidence are right, for classes: on test data "
+                     "(of fit, or else validation data, with the fitted amplitude and with 1)");
+}
+
 }  // namespace widelimit::cli

@@ -18,4 +18,7 @@ void add_force_option(CLI::App& command, OtherFiles& others);
 void add_picture_option(CLI::App& command, const std::string& name, std::filesystem::path& picture,
                         const std::string& description);
 
+/// Adds --reliability.
+void add_reliability_option(CLI::App& command, std::filesystem::path& picture);
+
 }  // namespace widelimit::cli

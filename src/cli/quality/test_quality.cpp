@@ -6,9 +6,12 @@
 #include <cmath>
 #include <utility>
 
+#include "cli/output/output_folder.hpp"
 #include "cli/output/share_interval.hpp"
 #include "cli/output/text_parts.hpp"
 #include "cli/report/html.hpp"
+#include "widelimit/error.hpp"
+#include "widelimit/gp/metrics.hpp"
 #include "widelimit/text/visible_text.hpp"
 
 namespace widelimit::cli {
@@ -207,6 +210,22 @@ std::string quality_html(const TestQuality& quality, const std::vector<std::stri
   return html_table(quality_rows(all_lines(quality))) +
          html_table(class_rows(of_whole_training(quality), class_names, most_classes_in_page)) +
          (quality.note.empty() ? "" : "<p class='small'>" + html_escaped(quality.note) + "</p>\n");
+}
+
+void require_reliability(const std::filesystem::path& file, TargetKind kind, bool known) {
+  if (file.empty() || (kind == TargetKind::classes && known)) return;
+  throw DataError(fmt::format("--reliability takes classes, and validation or test data with targets; {}",
+                              kind == TargetKind::numbers ? "the targets are numbers" : "there are none"));
+}
+
+ReliabilityCurve reliability_curve(const std::string& name, const Matrix<double>& probabilities,
+                                   const Matrix<double>& targets) {
+  return {name, gp::calibration(probabilities, gp::classes_of(targets))};
+}
+
+void draw_reliability(const std::filesystem::path& file, const std::vector<ReliabilityCurve>& curves,
+                      const std::string& of, std::stop_token stop) {
+  if (!file.empty()) draw_output_file(file, reliability_script(curves, of), std::move(stop));
 }
 
 }  // namespace widelimit::cli

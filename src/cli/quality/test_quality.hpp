@@ -1,11 +1,14 @@
 #pragma once
 
+#include <filesystem>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <stop_token>
 #include <string>
 #include <vector>
 
 #include "cli/gp/gp_run.hpp"
+#include "cli/plots/reliability_picture.hpp"
 #include "widelimit/gp/prediction_quality.hpp"
 
 namespace widelimit::cli {
@@ -46,6 +49,17 @@ struct TestQuality {
 /// The baselines, each with "name" and its scores.
 [[nodiscard]] nlohmann::ordered_json baselines_json(const TestQuality& quality,
                                                     const std::vector<std::string>& class_names);
+
+/// Throws DataError unless --reliability, if it is given, has what it draws: classes, and data with `known` targets.
+void require_reliability(const std::filesystem::path& file, TargetKind kind, bool known);
+
+/// Of probabilities [n, classes] with a name, by targets [n, outputs] of classes.
+[[nodiscard]] ReliabilityCurve reliability_curve(const std::string& name, const Matrix<double>& probabilities,
+                                                 const Matrix<double>& targets);
+
+/// The picture of --reliability; nothing without a file. `of`: whose predictions.
+void draw_reliability(const std::filesystem::path& file, const std::vector<ReliabilityCurve>& curves,
+                      const std::string& of, std::stop_token stop);
 
 /// The same tables for report.html.
 [[nodiscard]] std::string quality_html(const TestQuality& quality,

@@ -6,6 +6,7 @@
 #include <functional>
 #include <nlohmann/json.hpp>
 #include <stdexcept>
+#include <utility>
 
 #include "gp/inference/known_noise.hpp"
 #include "widelimit/error.hpp"
@@ -38,8 +39,16 @@ std::vector<FitField> rows() {
        [](O& o, J v) { o.kind = v == "trained" ? ModelKind::trained : ModelKind::bayesian; }},
       {"time", "--time", "time", "T1,T2,...",
        V::words_or({"inf"}, V::at_least(0)).list().said("number >= 0, or inf"), "inf",
-       "Time of training of {kind=trained}, learning rate 1, loss half the sum of squares",
-       [](O& o, J v) { o.time = v.at(0) == "inf" ? infinite_time : v.at(0).get<double>(); }},
+       "Time of training of {kind=trained}, learning rate 1, loss half the sum of squares. Of several, a "
+       "model is that "
+       "of infinite time and keeps the others, at which it predicts too; gp always predicts at infinite time "
+       "too",
+       [](O& o, J v) {
+         o.times.clear();
+         for (const auto& time : v) o.times.push_back(time == "inf" ? infinite_time : time.get<double>());
+         // One is that of the model.
+         if (o.times.size() == 1) o.time = std::exchange(o.times, {}).front();
+       }},
       {"regulariser", "--regulariser", "regulariser", "R", V::above(0), "chosen by {criterion}",
        "Noise variance relative to the mean diagonal of the kernel",
        [](O& o, J v) { o.noise = RelativeRegulariser(v.get<double>()); }},
@@ -105,7 +114,14 @@ std::vector<FitField> rows() {
        [](O& o, J v) { o.flip = v.get<bool>(); }},
       {"gram_folder", "--gram", "gram_folder", "DIR", V::filled_text(), no_default(),
        "Folder in which Gram matrices are kept: those that are there are read, others are computed",
-       [](O& o, J v) { o.gram_folder = v.get<std::string>(); }}};
+       [](O& o, J v) { o.gram_folder = v.get<std::string>(); }},
+      {"store_folder", "--store", "store", "DIR", V::filled_text(), no_default(),
+       "Folder in which Gram matrices are computed into stores, tile by tile (train, validation-train and so "
+       "on; of "
+       "several networks a folder for each), so that a run that ended early is continued, and another one "
+       "reads them: "
+       "docs/scale.md",
+       [](O& o, J v) { o.store_folder = v.get<std::string>(); }}};
 }
 
 /// What doors say where no field has the name.
@@ -194,12 +210,12 @@ std::vector<Rule> rules_of_inputs() {
       {"learn_features", [](R r) { return r.relevance && r.features; }, "give it or {relevance}, not both"},
       {"diagonal", [](R r) { return r.diagonal && !r.features; }, "it is for {learn_features} only"},
       {"relevance", [](R r) { return r.relevance && r.stores_matrices; },
-       "it changes the inputs, whose kernels a store keeps: leave out {store}"},
+       "it changes the inputs, whose kernels a store keeps: leave out {store_folder}"},
       {"learn_features", [](R r) { return r.features && r.stores_matrices; },
-       "it changes the inputs, whose kernels a store keeps: leave out {store}"},
-      {"store", [](R r) { return r.stores_matrices && r.keeps_matrices; },
+       "it changes the inputs, whose kernels a store keeps: leave out {store_folder}"},
+      {"store_folder", [](R r) { return r.stores_matrices && r.keeps_matrices; },
        "it and {gram_folder} both keep the Gram matrices: give one of them"},
-      {"store", [](R r) { return r.stores_matrices && r.flips; },
+      {"store_folder", [](R r) { return r.stores_matrices && r.flips; },
        "it holds the kernels of networks, not averages over flips ({flip})"},
   };
 }
