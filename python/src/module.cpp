@@ -37,6 +37,7 @@ NB_MODULE(_core, module) {
   widelimit::python::bind_positions(module);
   widelimit::python::bind_inference(module);
   widelimit::python::bind_calibration(module);
+  widelimit::python::bind_model_options(module);
   widelimit::python::bind_models(module);
   widelimit::python::bind_saved_functions(module);
   widelimit::python::bind_finite(module);

@@ -48,8 +48,8 @@ struct FitField {
 /// users write: "--kernel ntk", "kind='trained'".
 [[nodiscard]] std::string in_words_of(Door door, std::string_view sentence);
 
-/// Puts the value of a row into options. ArgumentError "NAME: expected ..., got ..." in the door's words for a value that
-/// the row does not hold.
+/// Puts the value of a row into options. ArgumentError "NAME: expected ..., got ...", in the door's words, for a value
+/// that the row does not hold.
 void set_fit_field(const FitField& field, const nlohmann::json& value, Door door, ModelOptions& options);
 
 /// The words of a criterion: "loo", "evidence", "accuracy", "mse", "nlpd".
