@@ -89,7 +89,10 @@ CrossKernels cross_kernels(const ModelState& state, const Inputs<Scalar>& x, Ker
     }
     const auto result = kernel.gram_with_train(own, with(kernels, run));
     CrossKernels cross{result.nngp.template cast<double>(), result.ntk.template cast<double>()};
-    if (state.row_factors.size() > 0) cross.nngp *= state.row_factors.asDiagonal();
+    if (state.row_factors.size() > 0) {
+      cross.nngp *= state.row_factors.asDiagonal();
+      if (cross.ntk.size() > 0) cross.ntk *= state.row_factors.asDiagonal();
+    }
     return cross;
   });
 }
@@ -265,7 +268,7 @@ Workload Model::workload(const Inputs<Scalar>& x, const GramOptions& run) const 
     const double copies = (std::is_same_v<Own, Scalar> ? 0 : 1) + (kernel.flips() ? 1 : 0);
     const Plan plan = explain<Own>(network(), own, with(kernels_of(*state_), run), 0);
     return Workload{.work = Work::new_inputs,
-                    .needs = {.inputs = train_size(),
+                    .needs = {.inputs = input_count(),
                               .entry_bytes = sizeof(Own),
                               .kernels = kernels_of(*state_),
                               .finite_times = false,
@@ -356,14 +359,25 @@ std::vector<Matrix<double>> Model::prior_samples(const Inputs<Scalar>& x, Index 
                [&](const Matrix<double>& normals) { return spread(*state_, roots, normals); });
 }
 
-double ModelLeaveOneOut::negative_log_predictive_density() const {
-  return gp::negative_log_predictive_density(residuals, variances,
-                                             Matrix<double>::Zero(residuals.rows(), residuals.cols()));
+namespace {
+
+/// From what is left out of inputs to that of their rows, which have the noise of their own weights, not of the sum.
+ModelLeaveOneOut row_by_row(const ModelState& state, const ModelLeaveOneOut& inputs,
+                            const Vector<double>& noise) {
+  const RepeatedRows& rows = state.rows;
+  ModelLeaveOneOut others{rows.targets, Matrix<double>(rows.targets.rows(), rows.targets.cols())};
+  for (Index row = 0; row < rows.targets.rows(); ++row) {
+    const Index input = rows.inputs[static_cast<std::size_t>(row)];
+    const double factor = state.row_factors.size() > 0 ? state.row_factors(input) : 1,
+                 weight = rows.weights.size() > 0 ? rows.weights(row) : 1;
+    others.residuals.row(row) += inputs.residuals.row(input) - state.targets.row(input);
+    others.variances.row(row) =
+        inputs.variances.row(input) + (1 / weight - 1 / (factor * factor)) * noise.transpose();
+  }
+  return others;
 }
 
-double ModelLeaveOneOut::mean_squared_error() const {
-  return residuals.squaredNorm() / static_cast<double>(residuals.size());
-}
+}  // namespace
 
 ModelLeaveOneOut Model::leave_one_out() const {
   if (is_trained(*state_) && time() != infinite_time)
@@ -373,16 +387,17 @@ ModelLeaveOneOut Model::leave_one_out() const {
         time()));
   require_factorized(*state_, "Model::leave_one_out", "which would solve for every training input");
   require_amplitudes(*state_, "Model::leave_one_out");
-  ModelLeaveOneOut others{Matrix<double>(train_size(), outputs()), Matrix<double>(train_size(), outputs())};
+  const LeftOutSets sets = all_sets(input_count(), state_->groups);
+  ModelLeaveOneOut others{Matrix<double>(input_count(), outputs()), Matrix<double>(input_count(), outputs())};
   for (const OutputPosterior& part : state_->posteriors) {
     const auto* trained = std::get_if<TrainedNetworks>(&part.posterior);
-    const LeaveOneOut unit = trained != nullptr ? trained->flow.leave_one_out()
-                                                : std::get<Regression>(part.posterior).leave_one_out();
+    const LeaveOneOut unit = trained != nullptr ? trained->flow.leave_one_out(sets)
+                                                : std::get<Regression>(part.posterior).leave_one_out(sets);
     for (std::size_t k = 0; k < part.outputs.size(); ++k) {
       const Index output = part.outputs[k];
-      others.residuals.col(output) =
+      others.residuals(sets.inputs, output) =
           state_->scale.factors()(output) * unit.residuals.col(static_cast<Index>(k));
-      others.variances.col(output) = variance_factor(*state_, part, k) * unit.variances;
+      others.variances(sets.inputs, output) = variance_factor(*state_, part, k) * unit.variances;
     }
   }
   if (state_->row_factors.size() > 0) {
@@ -390,7 +405,7 @@ ModelLeaveOneOut Model::leave_one_out() const {
     others.residuals = inverse.asDiagonal() * others.residuals;
     others.variances = inverse.cwiseAbs2().asDiagonal() * others.variances;
   }
-  return others;
+  return state_->rows.inputs.empty() ? others : row_by_row(*state_, others, noise_variance());
 }
 
 double Model::log_marginal_likelihood() const {
@@ -419,19 +434,7 @@ double Model::log_marginal_likelihood() const {
       sum += regression.output(c, targets).with_amplitude(part.amplitudes(c)).log_marginal_likelihood();
   }
   // Densities of the targets in their own units: standardising divided each target by its output's factor.
-  return sum - static_cast<double>(train_size()) * state_->scale.factors().array().log().sum();
-}
-
-Model Model::with_amplitude(double amplitude) const {
-  gp::require_amplitude(amplitude, "Model::with_amplitude");
-  ModelState state = *state_;
-  for (OutputPosterior& part : state.posteriors) {
-    part.amplitudes.setConstant(amplitude);
-    // The fitted calibration belongs to the amplitude that is replaced.
-    part.class_calibration = {};
-  }
-  state.law = {};
-  return Model(std::make_shared<const ModelState>(std::move(state)));
+  return sum - static_cast<double>(input_count()) * state_->scale.factors().array().log().sum();
 }
 
 template Workload Model::workload(const Inputs<float>&, const GramOptions&) const;

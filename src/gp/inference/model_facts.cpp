@@ -1,12 +1,11 @@
 // What a model says of itself, as it stands in its state.
-#include <algorithm>
-#include <functional>
-#include <string_view>
 #include <type_traits>
 #include <unordered_map>
 #include <variant>
 #include <vector>
 
+#include "gp/checks.hpp"
+#include "gp/data_side/input_identity.hpp"
 #include "gp/inference/model_state.hpp"
 #include "kernel/inputs/copied_inputs.hpp"
 #include "widelimit/gp/input_range.hpp"
@@ -15,25 +14,15 @@
 namespace widelimit::gp {
 namespace {
 
-/// Equal inputs have equal numbers; 0 and -0 are one number.
-template <typename Scalar>
-std::size_t hash_of(const Inputs<Scalar>& x, Index i) {
-  std::vector<Scalar> numbers;
-  for (const Scalar number : x[i]) numbers.push_back(number + Scalar{0});
-  return std::hash<std::string_view>{}(
-      {reinterpret_cast<const char*>(numbers.data()), numbers.size() * sizeof(Scalar)});
-}
-
 template <typename Scalar>
 Index equal_inputs(const Inputs<Scalar>& train, const Inputs<Scalar>& x) {
   if (x.is_masked() || train.is_masked() || !x.graphs().empty() || !train.graphs().empty()) return 0;
   std::unordered_map<std::size_t, Index> known;
-  for (Index i = 0; i < train.size(); ++i) known.try_emplace(hash_of(train, i), i);
+  for (Index i = 0; i < train.size(); ++i) known.try_emplace(hash_of_input(train, i), i);
   Index count = 0;
   for (Index i = 0; i < x.size(); ++i) {
-    const auto found = known.find(hash_of(x, i));
-    if (found == known.end() || train.shape(found->second) != x.shape(i)) continue;
-    count += std::ranges::equal(train[found->second], x[i]) ? 1 : 0;
+    const auto found = known.find(hash_of_input(x, i));
+    count += found != known.end() && are_equal_inputs(train, found->second, x, i) ? 1 : 0;
   }
   return count;
 }
@@ -73,6 +62,18 @@ double variance_factor(const ModelState& state, const OutputPosterior& part, std
   return part.amplitudes(static_cast<Index>(k)) * (factor * factor);
 }
 
+Model Model::with_amplitude(double amplitude) const {
+  gp::require_amplitude(amplitude, "Model::with_amplitude");
+  ModelState state = *state_;
+  for (OutputPosterior& part : state.posteriors) {
+    part.amplitudes.setConstant(amplitude);
+    // The fitted calibration belongs to the amplitude that is replaced.
+    part.class_calibration = {};
+  }
+  state.law = {};
+  return Model(std::make_shared<const ModelState>(std::move(state)));
+}
+
 ModelKind Model::kind() const { return is_trained(*state_) ? ModelKind::trained : ModelKind::bayesian; }
 
 Solver Model::solver() const {
@@ -109,7 +110,11 @@ Vector<double> Model::noise_variance() const { return by_output(*state_, unit_no
 
 const TargetScale& Model::target_scale() const { return state_->scale; }
 
-Index Model::train_size() const { return state_->targets.rows(); }
+Index Model::train_size() const {
+  const std::vector<Index>& rows = state_->rows.inputs;
+  return rows.empty() ? input_count() : static_cast<Index>(rows.size());
+}
+Index Model::input_count() const { return state_->targets.rows(); }
 Index Model::outputs() const { return state_->targets.cols(); }
 
 const Network& Model::network() const {
