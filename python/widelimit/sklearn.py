@@ -85,13 +85,9 @@ class _WideNetwork(BaseEstimator):
         kinds = {"nngp": "bayesian", "ntk": "trained"}
         if self.kernel not in kinds:
             raise ValueError(f"kernel: expected 'nngp' or 'ntk', got {self.kernel!r}")
-        columns = self._columns
-        if columns.names and not self._used.all():
-            columns = Columns(*(tuple(np.array(facts, object)[self._used]) for facts in (columns.names, columns.truth_values)))
-        X = np.ascontiguousarray(X[:, self._used])
         model = Model.fit(default_network() if self.network is None else self.network, X, y, kind=kinds[self.kernel], weights=weights,
                           relevance=self.relevance, learn_features=self.learn_features, precision=self.precision, threads=self.threads,
-                          columns=columns,
+                          columns=self._columns,
                           **self._regularisers(), **options)
         self.model_, self.network_ = model, model.network
         self.learned_, self.feature_map_ = model.learned, model.feature_map
@@ -115,29 +111,15 @@ class _WideNetwork(BaseEstimator):
         return {"grid": values.tolist()} if values.ndim == 1 else {"regulariser": float(values)}
 
     def _validated(self, X, y, **options):
-        """Inputs and targets as arrays; the columns of a frame are kept. Features that are the same in all rows, of two or more, are
-        no inputs of the model."""
+        """Inputs and targets as arrays; the columns of a frame are kept."""
         self._columns = Columns.of(X)
-        X, y = validate_data(self, as_table(X), y, dtype=np.float64, **options)
-        self._first, self._used = X[0], np.ptp(X, axis=0) > 0
-        if not self._used.any():
-            self._used[:] = True
-        if not self._used.all():
-            names = self._columns.names or range(len(self._used))
-            left_out = [name for name, is_used in zip(names, self._used) if not is_used]
-            warnings.warn(f"X: features {left_out} are the same in all rows, and left out", RuntimeWarning, stacklevel=3)
-        return X, y
+        return validate_data(self, as_table(X), y, dtype=np.float64, **options)
 
     def _new(self, X):
         check_is_fitted(self)
         if self._columns.names and not hasattr(self, "feature_names_in_"):
             X = self._columns.matched(X, "X")  # Names that are no texts, which scikit-learn passes over.
-        X = validate_data(self, as_table(X), dtype=np.float64, reset=False)
-        changed = np.flatnonzero(~self._used & (X != self._first).any(0))
-        if changed.size:
-            warnings.warn(f"X: features {changed.tolist()} (from 0) were the same in all rows of the training and have other values now: "
-                          "predictions do not depend on them", RuntimeWarning, stacklevel=3)
-        return np.ascontiguousarray(X[:, self._used])
+        return validate_data(self, as_table(X), dtype=np.float64, reset=False)
 
 
 def _counted(X, y, sample_weight, groups):
