@@ -49,16 +49,17 @@ void train_on_equal_rows(std::array<std::vector<std::size_t>, 3>& parts, const s
 
 void keep_groups_together(std::array<std::vector<std::size_t>, 3>& parts, const std::vector<Index>& groups,
                           const std::string& name) {
-  std::map<Index, std::array<std::size_t, 3>> counts;
+  // That of the first row is drawn as that of any row is, so that parts have their sizes on average.
+  std::map<Index, std::pair<std::size_t, std::size_t>>
+      first;  // Of each group its first row, and the part of that.
   for (std::size_t part = 0; part < parts.size(); ++part)
-    for (const std::size_t row : parts[part]) ++counts[groups[row]][part];
+    for (const std::size_t row : parts[part]) {
+      const auto [known, is_new] = first.try_emplace(groups[row], row, part);
+      if (!is_new && row < known->second.first) known->second = {row, part};
+    }
   std::array<std::vector<std::size_t>, 3> together;
   for (const auto& part : parts)
-    for (const std::size_t row : part) {
-      const auto& of_group = counts[groups[row]];
-      together[static_cast<std::size_t>(std::ranges::max_element(of_group) - of_group.begin())].push_back(
-          row);
-    }
+    for (const std::size_t row : part) together[first.at(groups[row]).second].push_back(row);
   if (together[0].empty() || together[2].empty())
     throw DataError(
         fmt::format("{}: --groups: whole groups leave no rows to {}; give --train and --test so that both "

@@ -35,8 +35,8 @@ struct SplitChoice {
 /// equal to a training row are trained on. `equal`: the same number for rows of equal inputs.
 void train_on_equal_rows(std::array<std::vector<std::size_t>, 3>& parts, const std::vector<Index>& equal);
 
-/// The same so that each of `groups`, a number for each row, is in the part where most of its rows were. DataError,
-/// with `name` in front, where none are left for training or testing.
+/// The same so that each of `groups`, a number for each row, is in the part of its first row. DataError, with `name` in
+/// front, where none are left for training or testing.
 void keep_groups_together(std::array<std::vector<std::size_t>, 3>& parts, const std::vector<Index>& groups,
                           const std::string& name);
 
