@@ -429,7 +429,7 @@ def test_rows_that_repeat_do_not_make_the_choice_trust_single_rows():
     repeats = 300 - len(np.unique(x[:300], axis=0))
     assert repeats > 80
     model = Model.fit(default_network(), x[:300], y[:300], labels=True, threads=1)
-    assert model.train_size == 300
+    assert len(model) == 300
     probabilities = model.predict(x[300:]).class_probabilities
     assert (probabilities.argmax(1) == y[300:]).mean() > 0.95
     assert -np.log(probabilities[np.arange(700), y[300:]]).mean() < 0.15
