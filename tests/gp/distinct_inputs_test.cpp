@@ -200,6 +200,8 @@ TEST_CASE("repeated rows: what is left out is predicted without the rows that ar
     model.save(folder);
     const Model same = Model::load(folder);
     CHECK(same.train_size() == 18);
+    const Matrix<double> new_inputs = random_matrix(4, 3, 8);
+    CHECK(same.mean(Inputs<double>(new_inputs)) == model.predict(Inputs<double>(new_inputs)).mean);
     CHECK(same.leave_one_out().residuals == others.residuals);
     CHECK(same.leave_one_out().variances == others.variances);
     std::filesystem::remove_all(folder);

@@ -90,8 +90,9 @@ CrossKernels cross_kernels(const ModelState& state, const Inputs<Scalar>& x, Ker
     const auto result = kernel.gram_with_train(own, with(kernels, run));
     CrossKernels cross{result.nngp.template cast<double>(), result.ntk.template cast<double>()};
     if (state.row_factors.size() > 0) {
-      cross.nngp *= state.row_factors.asDiagonal();
-      if (cross.ntk.size() > 0) cross.ntk *= state.row_factors.asDiagonal();
+      // Either may be there alone.
+      for (Matrix<double>* kernel : {&cross.nngp, &cross.ntk})
+        if (kernel->size() > 0) *kernel *= state.row_factors.asDiagonal();
     }
     return cross;
   });
