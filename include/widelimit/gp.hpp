@@ -10,6 +10,7 @@
 #include "widelimit/gp/converged_flow.hpp"
 #include "widelimit/gp/cross_gram.hpp"
 #include "widelimit/gp/device_gram.hpp"
+#include "widelimit/gp/distinct_inputs.hpp"
 #include "widelimit/gp/double_matrix.hpp"
 #include "widelimit/gp/feature_map.hpp"
 #include "widelimit/gp/fit.hpp"

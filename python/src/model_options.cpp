@@ -70,6 +70,7 @@ void bind_model_options(nb::module_& module) {
              self->door = gp::Door::python;
            })
       .def_rw("class_names", &ModelOptions::class_names)
+      .def_rw("row_groups", &ModelOptions::groups)
       .def_rw("preprocessing", &ModelOptions::preprocessing)
       .def_rw("preparation", &ModelOptions::preparation)
       .def(

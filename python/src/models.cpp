@@ -66,11 +66,10 @@ auto run_on(int threads, Compute compute, std::vector<nb::object> used) {
 
 /// Without rounds relevance is learned, else features.
 gp::LearningOptions learning_of(int rounds, bool full_matrix, const std::vector<Index>& groups) {
-  gp::LearningOptions options;
-  options.how = rounds > 0 ? gp::InputLearning::features : gp::InputLearning::relevance;
+  gp::LearningOptions options{.how = rounds > 0 ? gp::InputLearning::features : gp::InputLearning::relevance,
+                              .groups = groups};
   options.rounds = rounds;
   options.full_matrix = full_matrix;
-  options.groups = groups;
   return options;
 }
 

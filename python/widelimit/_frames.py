@@ -89,11 +89,13 @@ def _listed(names):
 
 class Columns(NamedTuple):
     """The columns of a model's inputs: names, and which of them are truth values; `categories` are those names of which a table
-    of the program had texts, that are several numbers each, or marks of missing cells."""
+    of the program had texts, that are several numbers each, or marks of missing cells; `constant` are columns that are no inputs
+    since all training rows have the same there."""
 
     names: tuple[str, ...] = ()
     truth_values: tuple[bool, ...] = ()
     categories: tuple[str, ...] = ()
+    constant: tuple[str, ...] = ()
 
     @classmethod
     def of(cls, x, names=None):
@@ -124,8 +126,10 @@ class Columns(NamedTuple):
     def read(cls, preparation):
         """Of the text that a model keeps about the preparation of its inputs."""
         columns = json.loads(preparation).get("table", {}).get("columns", [])
+        constant = tuple(column["name"] for column in columns if "constant" in column)
+        columns = [column for column in columns if "constant" not in column]
         return cls(tuple(column["name"] for column in columns), tuple(column.get("truth_values", False) for column in columns),
-                   tuple(column["name"] for column in columns if column["categories"] or column.get("marks_missing")))
+                   tuple(column["name"] for column in columns if column["categories"] or column.get("marks_missing")), constant)
 
     def preparation(self, y):
         """The text that a model keeps, in the form of the program's tables, so that `widelimit predict --csv` finds them too."""
@@ -161,7 +165,7 @@ class Columns(NamedTuple):
                              "several numbers of: predict tables with `widelimit predict --csv`, or give an array of all its numbers")
         given = Columns.of(x)
         missing = [column for column in self.names if column not in given.names]
-        unknown = [column for column in given.names if column not in self.names]
+        unknown = [column for column in given.names if column not in (*self.names, *self.constant)]
         if missing or unknown:
             parts = [*([f"there is no {_listed(missing)}"] if missing else []),
                      *([f"{_listed(unknown)} {'is' if len(unknown) == 1 else 'are'} none of them"] if unknown else [])]

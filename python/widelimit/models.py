@@ -90,7 +90,8 @@ class JointPrediction(NamedTuple):
 
 
 class LeaveOneOut(NamedTuple):
-    """Predictions of every training target from all others: residuals [n, outputs], variances of observations [n, outputs] (for
+    """Predictions of every training target, row by row, from all others but those that are left out with it: for a Model rows of
+    equal inputs, which would give it away, and of the same of `groups`. residuals [n, outputs], variances of observations [n, outputs] (for
     a Regression or GradientFlow [n], the same for all outputs), the negative log density of each input, and the mean squared
     error."""
 
@@ -139,7 +140,7 @@ def _options(given, preprocessing):
                       relevance=bool(given.get("relevance")), features=rounds > 0, diagonal=bool(given.get("diagonal")))
     options = _core.ModelOptions()
     for name, _ in _core.fit_arguments():
-        value = _json(given.get(name)) if name not in ("noise_variance", "weights", "store") else None
+        value = _json(given.get(name)) if name not in ("noise_variance", "weights", "groups", "store") else None
         if value is not None:
             options.set(name, json.dumps([value] if name == "time" and not isinstance(value, list) else value))
     if given.get("store") is not None:
@@ -150,8 +151,10 @@ def _options(given, preprocessing):
         options.set_noise_variance(real(noise, "noise_variance"))
     if weights is not None:
         options.set_rows("weights", _of_rows(weights, "weights"))
+    if given.get("channel_groups") is not None:
+        options.set_groups([whole(group, "channel_groups") for group in given["channel_groups"]])
     if given.get("groups") is not None:
-        options.set_groups([whole(group, "groups") for group in given["groups"]])
+        options.row_groups = _row_groups(given["groups"])
     options.class_names = [str(name) for name in given.get("class_names", ())]
     options.preprocessing = preprocessing
     options.set_exact_attention(given.get("exact_attention", False))
@@ -166,6 +169,16 @@ def _of_rows(values, name):
     if values.size == 0:
         raise ValueError(f"{name}: expected a number for each input, got an empty array; None means that there are none")
     return values
+
+
+def _row_groups(groups):
+    """A number for each label of a group."""
+    groups = np.asarray(groups)
+    if groups.ndim != 1 or groups.size == 0 or groups.dtype.kind not in "biufUSO":
+        raise ValueError(f"groups: expected the label of a group for each input, [n], got {groups.dtype} of shape {groups.shape} "
+                         "(channel_groups are those of channels)")
+    places = {}
+    return [places.setdefault(label, len(places)) for label in groups.tolist()]
 
 
 def class_scores(places, count):
@@ -300,7 +313,8 @@ class Model:
     def fit(cls, network: Network | str, x: Inputs, y: ArrayLike, *, validation: Validation | None = None,
             labels: bool = False, kind: str = "bayesian", time: float | Iterable[float] = np.inf, regulariser: float | None = None,
             noise_variance: float | ArrayLike | None = None, weights: ArrayLike | None = None,
-            relevance: bool = False, learn_features: int = 0, diagonal: bool = False, groups: Iterable[int] | None = None,
+            relevance: bool = False, learn_features: int = 0, diagonal: bool = False,
+            channel_groups: Iterable[int] | None = None, groups: ArrayLike | None = None,
             grid: Iterable[float] | None = None, criterion: str | None = None, solver: str = "cholesky", residual: float = 1e-10,
             amplitude: float | None = None, flip: bool = False, refit: bool = False,
             class_names: Iterable[str] = (), preprocessing: str | Preprocessing = "none", precision: str | None = None, threads: int = 0,
@@ -316,7 +330,7 @@ class Model:
         labels         True: y are classes, any integers or texts, or one-hot rows; the classes are those that occur in y. class_names are those
                        of the labels 0, 1, ..., or of the different labels in ascending order
         FIT_ARGUMENTS
-        groups         of each channel, beside relevance and learn_features; channels of the same number share a scale
+        channel_groups of each channel, beside relevance and learn_features; channels of the same number share a scale
         preprocessing  'none', 'pixel', 'image', 'channel', 'zca' or a Preprocessing: kept, and also applied to the inputs of
                        predictions
         precision      as in gram()
@@ -374,7 +388,7 @@ class Model:
                preprocessing: str | Preprocessing = "none", precision: str | None = None, threads: int = 0,
                labels: bool = False, lengths: ArrayLike | None = None, mask: ArrayLike | None = None,
                graphs: Graphs | None = None, gram_folder: _Folder | None = None, solver: str = "cholesky",
-               residual: float = 1e-10) -> Selection:
+               residual: float = 1e-10, groups: ArrayLike | None = None) -> Selection:
         """The scores of the regularisers of the grid with this network, and the best one: a Selection, for searches. Arguments,
         errors and cost are those of fit(), without the factorization."""
         given = dict(locals())

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.gaussian_process.kernels import Kernel
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+from sklearn.utils.validation import _check_sample_weight, check_consistent_length, check_is_fitted, column_or_1d, validate_data
 
 from ._arrays import numbers
 from ._automatic import default_network
@@ -122,20 +122,25 @@ class _WideNetwork(BaseEstimator):
         return validate_data(self, as_table(X), dtype=np.float64, reset=False)
 
 
-def _counted(X, y, sample_weight):
-    """Rows and weights as Model takes them: rows of weight 0 are left out, and rows of whole weights stand as often as these say.
-    Other weights say how precise rows are."""
+def _counted(X, y, sample_weight, groups):
+    """Rows, weights and groups as Model takes them: rows of weight 0 are left out, and rows of whole weights stand as often as
+    these say. Other weights say how precise rows are."""
+    if groups is not None:
+        groups = column_or_1d(groups)
+        check_consistent_length(X, groups)
     if sample_weight is None:
-        return X, y, None
+        return X, y, None, groups
     weights = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
     if not weights.any():
         raise ValueError("sample_weight: expected a weight that is not zero, got zeros only")
     there = weights > 0
     X, y, weights = X[there], y[there], weights[there]
+    groups = None if groups is None else groups[there]
     if (weights != np.floor(weights)).any() or weights.sum() > _MOST_REPEATED * len(X):
-        return X, y, weights
+        return X, y, weights, groups
     times = weights.astype(int)
-    return np.repeat(X, times, axis=0), np.repeat(y, times, axis=0), None
+    return (np.repeat(X, times, axis=0), np.repeat(y, times, axis=0), None,
+            None if groups is None else np.repeat(groups, times))
 
 
 @says_fit_arguments(["relevance", "learn_features"], indent=4)
@@ -166,7 +171,7 @@ class WideNetworkRegressor(RegressorMixin, _WideNetwork):
         return tags
 
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None,
-            noise_variance: ArrayLike | None = None) -> WideNetworkRegressor:
+            noise_variance: ArrayLike | None = None, groups: ArrayLike | None = None) -> WideNetworkRegressor:
         """X [n, features], y [n] or [n, outputs].
 
         sample_weight   [n], 0 or more. Whole weights count rows: a row of weight k is k equal rows (as long as they are at most
@@ -174,14 +179,16 @@ class WideNetworkRegressor(RegressorMixin, _WideNetwork):
                         model over its weight
         noise_variance  known noise variances of the targets, [n] or a number for all, in their squared units, which take the
                         place of a regularizer: of each output the amplitude under which its targets are most likely is
-                        searched for. Deviations of predictions have their mean, and are those of a normal distribution."""
+                        searched for. Deviations of predictions have their mean, and are those of a normal distribution
+        groups          [n]: rows of one group are left out together where something is chosen by data left out. Equal rows are
+                        without being told."""
         X, y = self._validated(X, y, multi_output=True, y_numeric=True)
         if noise_variance is not None:
             if sample_weight is not None:
                 raise ValueError("expected sample_weight or noise_variance, got both")
             noise_variance = numbers(noise_variance, name="noise_variance")
             noise_variance = np.full(len(X), noise_variance) if noise_variance.size == 1 else noise_variance
-        X, y, weights = _counted(X, y, sample_weight)
+        X, y, weights, groups = _counted(X, y, sample_weight, groups)
         if len(X) < 2:
             raise ValueError("WideNetworkRegressor: expected two rows or more, got 1 sample, which says nothing of how targets "
                              "spread")
@@ -192,7 +199,7 @@ class WideNetworkRegressor(RegressorMixin, _WideNetwork):
             warnings.warn(f"y: the targets of outputs {np.flatnonzero(~self._varying).tolist()} are all equal, so that their "
                           "predictions have the standard deviation 0", RuntimeWarning, stacklevel=2)
         if self._varying.any():
-            return self._fit_model(X, np.ascontiguousarray(y[:, self._varying]), weights, noise_variance=noise_variance)
+            return self._fit_model(X, np.ascontiguousarray(y[:, self._varying]), weights, noise_variance=noise_variance, groups=groups)
         self.model_, self.regularizer_ = None, self.regularizer
         return self
 
@@ -231,19 +238,20 @@ class WideNetworkClassifier(ClassifierMixin, _WideNetwork):
     """Classification by regression with a network's kernel: widelimit.Model, `model_`, with scikit-learn's protocol. Parameters
     are those of WideNetworkRegressor. Probabilities are Model's; the predicted class has the largest."""
 
-    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> WideNetworkClassifier:
-        """X [n, features], y [n] of any labels; sample_weight as in WideNetworkRegressor.fit()."""
+    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None,
+            groups: ArrayLike | None = None) -> WideNetworkClassifier:
+        """X [n, features], y [n] of any labels; sample_weight and groups as in WideNetworkRegressor.fit()."""
         shape = np.asarray(y).shape
         if len(shape) == 2 and shape[1] > 1:
             raise ValueError(f"WideNetworkClassifier: y should be a 1d array of labels, got an array of shape {shape} instead; "
                              "the labels of one-hot rows are np.argmax(y, axis=1)")
         X, y = self._validated(X, y)
         check_classification_targets(y)
-        X, y, weights = _counted(X, y, sample_weight)
+        X, y, weights, groups = _counted(X, y, sample_weight, groups)
         self.classes_, places = np.unique(y, return_inverse=True)
         if len(self.classes_) < 2:
             raise ValueError("WideNetworkClassifier: expected at least 2 classes, got 1 class")
-        return self._fit_model(X, places, weights, labels=True)
+        return self._fit_model(X, places, weights, labels=True, groups=groups)
 
     def decision_function(self, X: ArrayLike) -> NDArray[np.float64]:
         """Logarithms of the probabilities, [n, classes], or for two classes that of the second less that of the first, [n]."""

@@ -88,7 +88,13 @@ class RankKernelSolver final : public gp::KernelSolver {
         grams_{grams},
         train_{dynamic_cast<const RankGram&>(*grams.train)},
         targets_{targets},
-        options_{options} {}
+        options_{options} {
+    if (!targets_.left_out.groups.empty())
+      throw ArgumentError(
+          fmt::format("{}: ranks leave inputs out one by one, and know no groups: leave them out, or take "
+                      "the solver cholesky",
+                      where));
+  }
 
   /// A factorization for each candidate; those that break down are left out. What the first rank chooses counts:
   /// another kind of processor could differ.
@@ -196,6 +202,10 @@ class RankKernelSolver final : public gp::KernelSolver {
                                    : own.most_likely_scale(where);
       // Targets that are all 0 have no finite density.
       if (amplitude == 0) continue;
+      if (const auto& score = targets_.left_out.score) {
+        scores[c].leave_one_out = score(own, amplitude, fitted.noise_variance(), static_cast<Index>(c));
+        continue;
+      }
       own.variances *= amplitude;
       scores[c].leave_one_out = own.negative_log_predictive_density();
     }

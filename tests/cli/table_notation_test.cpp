@@ -139,15 +139,94 @@ TEST_CASE("gp: how every column was read is printed, and stands in results.json"
   const auto result =
       run_table(folder, text + fmt::format("r30,{},r,n0,7,1.5\n", a_of(0)), "--target y --ignore note");
   CAPTURE(result.errors);
-  CHECK(result.output.find(
-            "columns: numbers a, same; categories colour (3); left out note; names of rows row names; "
-            "target y\n") != std::string::npos);
-  CHECK(result.output.find("the same in all training rows, and so of no use: same\n") != std::string::npos);
+  CHECK(
+      result.output.find(
+          "columns: numbers a; categories colour (3); constant same; left out note; names of rows row names; "
+          "target y\n") != std::string::npos);
+  CHECK(result.output.find("the same in all training rows, and left out of the inputs: same\n") !=
+        std::string::npos);
   CHECK(result.results["columns"].dump() ==
         R"([{"name":"row names","read_as":"names of rows"},{"name":"a","read_as":"number"},)"
         R"({"categories":3,"name":"colour","read_as":"category"},{"name":"note","read_as":"left out"},)"
-        R"({"name":"same","read_as":"number"},{"name":"y","read_as":"target"}])");
+        R"({"name":"same","read_as":"constant"},{"name":"y","read_as":"target"}])");
   CHECK(lines_of(file_text(folder / "out/predictions.csv"))[1].starts_with("0,r"));
+}
+
+TEST_CASE("gp, fit and predict: columns that are the same in all training rows change nothing") {
+  const TemporaryFolder folder;
+  // Constant numbers in two notations, a constant category and a constant truth value.
+  const auto write = [&](const std::string& name, int first, int last, bool with, bool changed) {
+    std::string text = with ? "a,five,word,flag,y\n" : "a,y\n";
+    for (int i = first; i < last; ++i)
+      text += with ? fmt::format("{},{},{},{},{}\n", a_of(i),
+                                 changed ? "5000"
+                                 : i % 2 ? "5"
+                                         : "5.0",
+                                 changed ? "new" : "old", changed ? "false" : "true", y_of(i))
+                   : fmt::format("{},{}\n", a_of(i), y_of(i));
+    std::filesystem::create_directories((folder / name).parent_path());
+    write_table_text(folder / name, text);
+  };
+  write("plain/train.csv", 0, 30, false, false);
+  write("plain/test.csv", 30, 40, false, false);
+  write("same/train.csv", 0, 30, true, false);
+  write("same/test.csv", 30, 40, true, false);
+  write("moved/train.csv", 0, 30, true, false);
+  write("moved/test.csv", 30, 40, true, true);
+  const auto predictions = [&](const std::string& data) {
+    const auto result = run_program(table_run + "--target y --path " + (folder / data).string() + " --out " +
+                                    (folder / (data + "-out")).string());
+    CAPTURE(result.errors);
+    REQUIRE(result.code == 0);
+    const bool moved = result.output.find(
+                           "test rows have other values in columns that were the same in all training "
+                           "rows (10 in 'five', 10 in 'word', 10 in 'flag')") != std::string::npos;
+    CHECK(moved == (data == "moved"));
+    return file_text(folder / (data + "-out/predictions.csv"));
+  };
+  const std::string plain = predictions("plain");
+  CHECK(predictions("same") == plain);
+  CHECK(predictions("moved") == plain);
+  const auto fit = run_program("fit --network fcn --data csv --target y --path " +
+                               (folder / "same").string() + " --model " + (folder / "model").string());
+  CAPTURE(fit.errors);
+  REQUIRE(fit.code == 0);
+  const auto predict =
+      run_program("predict --model " + (folder / "model").string() + " --csv " +
+                  (folder / "moved/test.csv").string() + " --out " + (folder / "new").string());
+  CAPTURE(predict.errors);
+  CHECK(predict.code == 0);
+  CHECK(
+      predict.output.find("(10 in 'five', 10 in 'word', 10 in 'flag'): predictions do not depend on them") !=
+      std::string::npos);
+  write_table_text(folder / "t.csv", "a,y\n1,2.5\n1,3.5\n1,4.5\n1,1.5\n1,2\n1,3\n1,4\n1,5.5\n1,6\n1,7\n");
+  const auto nothing = run_program(table_run + "--target y --path " + (folder / "t.csv").string());
+  CHECK(nothing.code != 0);
+  CHECK(nothing.errors.find(
+            "training rows have the same inputs, in a, so that there is nothing to learn from") !=
+        std::string::npos);
+}
+
+TEST_CASE("gp and fit: rows that repeat are told, and groups are left out together and are no input") {
+  const TemporaryFolder folder;
+  std::string text = "a,who,y\n";
+  for (int i = 0; i < 40; ++i) text += fmt::format("{},p{},{}\n", a_of(i % 30), i % 30 / 2, y_of(i));
+  const auto whole = run_table(folder, text, "--target y --ignore who --test 1 --validation 0");
+  CHECK(whole.output.find("rows repeat others: equal rows are left out together\n") != std::string::npos);
+  const auto grouped = run_table(folder, text, "--target y --groups who --test 1 --validation 0");
+  CAPTURE(grouped.errors);
+  CHECK(grouped.output.find("groups who") != std::string::npos);
+  CHECK(grouped.output.find(" groups of rows are left out together\n") != std::string::npos);
+  REQUIRE(!grouped.results.is_null());
+  CHECK(grouped.results["results"][0]["candidates"] != whole.results["results"][0]["candidates"]);
+  const std::string data = " --data csv --target y --path " + (folder / "t.csv").string() + " ";
+  CHECK(run_program("gp --network fcn --groups none" + data)
+            .errors.find("--groups: there is no column 'none'") != std::string::npos);
+  CHECK(run_program("gp --network fcn --data sample --groups a")
+            .errors.find("--groups: names a column of --data csv") != std::string::npos);
+  CHECK(run_program("fit --network fcn --groups who --solver cg --regulariser .1 --model " +
+                    (folder / "model").string() + data)
+            .errors.find("--groups: cg leaves no rows out") != std::string::npos);
 }
 
 TEST_CASE("gp, fit and predict: truth values are one number, in capitals or not") {

@@ -122,21 +122,12 @@ std::vector<int> drawn_labels(const Matrix<double>& scores, double factor, const
   return labels;
 }
 
-/// The loss that fit_class_calibration() makes small, by its definition.
+/// The loss that fit_class_calibration() makes small, by its definition, without the prior of the scale.
 double calibration_loss(const ClassCalibration& calibration, const Matrix<double>& mean,
                         const Vector<double>& variances, const std::vector<int>& labels) {
   const Matrix<double> p = calibration.probabilities(mean, variances);
-  Vector<double> counts = Vector<double>::Zero(p.cols());
-  for (const int label : labels) ++counts(label);
-  const Vector<double> rates = (counts.array() + 1) / (counts.sum() + static_cast<double>(p.cols()));
   double sum = 0;
-  for (std::size_t i = 0; i < labels.size(); ++i) {
-    const double others = 0.5 / (counts(labels[i]) + 1);
-    for (int c = 0; c < p.cols(); ++c) {
-      const double weight = c == labels[i] ? 1 - others : others * rates(c) / (1 - rates(labels[i]));
-      sum -= weight * std::log(p(static_cast<Eigen::Index>(i), c));
-    }
-  }
+  for (std::size_t i = 0; i < labels.size(); ++i) sum -= std::log(p(static_cast<Eigen::Index>(i), labels[i]));
   return sum / static_cast<double>(labels.size());
 }
 
@@ -231,7 +222,19 @@ TEST_CASE(
   const Matrix<double> apart{{-1.0}, {-1.0}, {1.0}, {1.0}};
   const auto fit = fit_class_calibration(apart, Vector<double>::Ones(4), labels);
   const double p = fit.calibration.probabilities(apart, Vector<double>::Ones(4))(3, 1);
-  CHECK(p == Approx(1 - 0.5 / 3).epsilon(1e-3));
+  // Four rows one unit of scale on their side, and a prior of the rate 1: 4 log(1 + exp(-2 s)) + s is least there.
+  CHECK(p == Approx(1 - 1.0 / 8).epsilon(1e-6));
+  // A row that counts twice is two rows.
+  const std::vector<int> some{0, 1, 1};
+  const Matrix<double> scores{{-1.0}, {0.4}, {1.0}}, repeated{{-1.0}, {0.4}, {1.0}, {1.0}};
+  const auto shared =
+                 fit_class_calibration(scores, Vector<double>::Ones(3), some, {}, Vector<double>{{1, 1, 2}}),
+             twice = fit_class_calibration(repeated, Vector<double>::Ones(4), std::vector<int>{0, 1, 1, 1});
+  CHECK(shared.log_loss == Approx(twice.log_loss).epsilon(1e-9));
+  CHECK(shared.calibration.scale == Approx(twice.calibration.scale).epsilon(1e-6));
+  CHECK_THROWS_WITH_AS(
+      (void)fit_class_calibration(scores, Vector<double>::Ones(3), some, {}, Vector<double>{{1, 0, 1}}),
+      "fit_class_calibration: expected a positive share for each of 3 labels", ArgumentError);
   const auto certain = fit_class_calibration(apart, Vector<double>{{1.0, 0.0, 1.0, 1.0}}, labels);
   CHECK(certain.calibration.shifts.size() == 0);
   CHECK(certain.calibration.probabilities(apart, Vector<double>::Ones(4)) ==

@@ -444,3 +444,66 @@ def test_a_model_from_stores_has_the_bits_of_one_from_memory(random, tmp_path):
         Model.fit(network(), x, y, store=tmp_path / "stores", **options)
     with pytest.raises(widelimit.ArgumentError, match="give one of them"):
         Model.fit(network(), x, y, store=tmp_path / "stores", gram_folder=tmp_path / "grams")
+
+
+def scores_of_pathologists(seed, rows):
+    """Nine scores of 1 to 10, of which healthy rows are often equal, and whether the person is ill."""
+    random = np.random.default_rng(seed)
+    ill = random.random(rows) < 0.35
+    mild = np.where(random.random((rows, 9)) < 0.85, 1, random.integers(1, 6, (rows, 9)))
+    x = np.where(ill[:, None], random.integers(1, 11, (rows, 9)), mild).astype(float)
+    return x, (ill ^ ((x.sum(1) > 14) & (random.random(rows) < 0.06))).astype(int)
+
+
+def test_rows_that_repeat_do_not_make_the_choice_trust_single_rows():
+    from widelimit.sklearn import default_network
+
+    x, y = scores_of_pathologists(0, 1000)
+    x = (x - x[:300].mean(0)) / x[:300].std(0)
+    repeats = 300 - len(np.unique(x[:300], axis=0))
+    assert repeats > 80
+    model = Model.fit(default_network(), x[:300], y[:300], labels=True, threads=1)
+    assert len(model) == 300
+    probabilities = model.predict(x[300:]).class_probabilities
+    assert (probabilities.argmax(1) == y[300:]).mean() > 0.95
+    assert -np.log(probabilities[np.arange(700), y[300:]]).mean() < 0.15
+    others = model.leave_one_out()
+    assert others.residuals.shape == (300, 1)
+
+
+def test_every_row_twice_with_half_its_weight_changes_nothing():
+    random = np.random.default_rng(1)
+    x, test = random.normal(size=(40, 3)), random.normal(size=(5, 3))
+    y = np.sin(2 * x[:, 0]) + 0.3 * random.normal(size=40)
+    for targets, options in ((y, {}), (y > 0, {"labels": True})):
+        one = Model.fit(network(), x, targets, **options)
+        two = Model.fit(network(), np.vstack([x, x]), np.concatenate([targets, targets]), weights=np.full(80, 0.5), **options)
+        np.testing.assert_allclose(two.regulariser, one.regulariser, rtol=1e-12)
+        np.testing.assert_allclose(two.amplitude, one.amplitude, rtol=1e-9)
+        first, second = one.predict(test), two.predict(test)
+        np.testing.assert_allclose(second.mean, first.mean, rtol=1e-8, atol=1e-10)
+        np.testing.assert_allclose(second.standard_deviation, first.standard_deviation, rtol=1e-7)
+        assert first.law == second.law
+        if options:
+            np.testing.assert_allclose(second.class_probabilities, first.class_probabilities, atol=1e-6)
+
+
+def test_groups_are_left_out_together():
+    from widelimit.sklearn import WideNetworkClassifier, WideNetworkRegressor
+
+    random = np.random.default_rng(2)
+    people = random.normal(size=(20, 3))
+    x = np.repeat(people, 6, axis=0) + 0.01 * random.normal(size=(120, 3))
+    y = np.repeat(random.normal(size=20), 6) + 0.01 * random.normal(size=120)
+    groups = np.repeat([f"person {k}" for k in range(20)], 6)
+    alone, together = Model.fit(network(), x, y), Model.fit(network(), x, y, groups=groups)
+    # What a person's other rows give away says nothing of a new person.
+    assert together.regulariser[0] > 10 * alone.regulariser[0]
+    assert together.leave_one_out().mean_squared_error > 2 * alone.leave_one_out().mean_squared_error
+    assert WideNetworkRegressor(network()).fit(x, y, groups=groups).regularizer_ == together.regulariser[0]
+    found = WideNetworkClassifier(network()).fit(x, y > 0, groups=groups).model_
+    assert found.regulariser[0] == Model.fit(network(), x, y > 0, labels=True, groups=groups).regulariser[0]
+    with pytest.raises(widelimit.ArgumentError, match="groups: expected one for each of 120 training inputs, got 2"):
+        Model.fit(network(), x, y, groups=[1, 2])
+    with pytest.raises(widelimit.ArgumentError, match="groups: cg leaves no rows out"):
+        Model.fit(network(), x, y, groups=groups, solver="cg", regulariser=0.1)

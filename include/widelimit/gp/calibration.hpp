@@ -49,16 +49,17 @@ struct ClassCalibrationFit {
 ///
 /// mean, variances  of the observations left out, see LeaveOneOut; labels 0 .. classes - 1 are their true classes
 /// counts      inputs of each class that the labels represent, by which classes are weighted; empty: the labels' own
-/// Method      mean of -sum_k w_k log P(k), in which the true class c, of N_c inputs, has w_c = 1 - 1 / (2 (N_c + 1))
-///             and the others share the rest by their frequencies, so that separated classes do not drive the scale to
-///             infinity. L-BFGS; evidence by Laplace's method. Without calibration where a variance is 0.
+/// shares      how much each of them counts; empty: 1
+/// Method      mean of -log P(c) of the true classes c, with an exponential prior of the scale, of the rate 1 for
+///             scores of root mean square 1, so that separated classes do not drive it to infinity. L-BFGS; evidence
+///             by Laplace's method. Without calibration where a variance is 0.
 /// Errors      those of class_probabilities(); ArgumentError for labels and counts that do not fit.
-/// Source      Guo et al. 2017, section 4.2 (vector scaling with one scale); Platt 1999, Probabilistic outputs for
-///             support vector machines, equation 4, on labels. Measured: docs/inference.md.
+/// Source      Guo et al. 2017, section 4.2 (vector scaling with one scale). Measured: docs/inference.md.
 [[nodiscard]] ClassCalibrationFit fit_class_calibration(const Matrix<double>& mean,
                                                         const Vector<double>& variances,
                                                         std::span<const int> labels,
-                                                        const Vector<double>& counts = {});
+                                                        const Vector<double>& counts = {},
+                                                        const Vector<double>& shares = {});
 
 /// The same from predictions of representative_inputs(), and the targets of all inputs.
 [[nodiscard]] ClassCalibrationFit fit_class_calibration(const LeaveOneOut& others,

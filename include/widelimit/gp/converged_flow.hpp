@@ -41,6 +41,10 @@ class ConvergedFlow {
   [[nodiscard]] LeaveOneOut leave_one_out() const;
   /// The same for some inputs, n^2 operations each, or three times as many without the inverse.
   [[nodiscard]] LeaveOneOut leave_one_out(std::span<const Eigen::Index> inputs) const;
+  /// The same for sets that are left out together, row by row of `sets.inputs`: of a set g the residuals
+  /// G_gg^-1 (G y)_g and, of each input for itself, variances on the diagonal of G_gg^-1 (G K G)_gg G_gg^-1, with
+  /// noise.
+  [[nodiscard]] LeaveOneOut leave_one_out(const LeftOutSets& sets) const;
 
   /// Mean at the test inputs, [n_test, outputs], from the NTK between test (rows) and training inputs.
   [[nodiscard]] Matrix<double> mean(const DoubleMatrix& ntk_cross) const;

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "widelimit/gp/calibration.hpp"
+#include "widelimit/gp/distinct_inputs.hpp"
 #include "widelimit/gp/fit_fields.hpp"
 #include "widelimit/gp/gradient_flow.hpp"
 #include "widelimit/gp/gram_source.hpp"
@@ -33,12 +34,17 @@ struct Problem {
   /// weights. See ModelOptions.
   Vector<double> noise_variances = {};
   Vector<double> weights = {};
+  /// Which of the training inputs are equal, and which are left out together; absent: all differ. Kernels are those of
+  /// all rows.
+  std::optional<DistinctInputs> inputs = {};
+  std::optional<DistinctInputs> joined_inputs =
+      {};  ///< Of training and validation inputs together, for a refit.
 
   [[nodiscard]] bool knows_noise() const { return noise_variances.size() > 0; }
   /// Whether each output has a regulariser and an amplitude of its own. Classes share one of each.
   [[nodiscard]] bool apart() const { return kind == TargetKind::numbers && targets.cols() > 1; }
 
-  /// Appends the validation targets, which must be there, to those of the training inputs.
+  /// Appends the validation targets, which must be there, to those of the training inputs, which are `joined_inputs` then.
   void join_validation();
 };
 
@@ -62,6 +68,8 @@ struct FitOptions {
     return noise && std::holds_alternative<AbsoluteNoise>(*noise);
   }
 };
+
+class Observations;
 
 /// Makes the solver of a kernel, "nngp" or "ntk". `kernels_follow`: another kernel comes after it.
 using MakeSolver = std::function<std::unique_ptr<KernelSolver>(
@@ -113,6 +121,7 @@ class Fitter {
   Fitter(Problem problem, FitOptions options, GramSources grams, MakeSolver make_solver);
   Fitter(const Fitter&) = delete;
   Fitter& operator=(const Fitter&) = delete;
+  ~Fitter();
 
   /// The scores of the candidates with a kernel, "nngp" or "ntk", for all outputs or for each, in the units of the
   /// targets. For fits to other data, as by refit, and for searches.
@@ -129,9 +138,11 @@ class Fitter {
 
   [[nodiscard]] const Problem& problem() const { return problem_; }
   [[nodiscard]] const TargetScale& scale() const { return scale_; }
-  /// Roots of the weights of the rows, by which kernels and targets are multiplied so that all noise is alike; empty if
-  /// it is.
-  [[nodiscard]] const Vector<double>& row_factors() const { return factors_; }
+  /// Means of the targets of the rows of each distinct input, [inputs, outputs], in their units: what is fitted.
+  [[nodiscard]] const Matrix<double>& input_targets() const;
+  /// Roots of the summed weights of the rows of each distinct input, by which kernels and targets are multiplied so
+  /// that all noise is alike; empty if it is.
+  [[nodiscard]] const Vector<double>& row_factors() const;
   [[nodiscard]] const GramSources& grams() const { return grams_; }
 
  private:
@@ -143,6 +154,7 @@ class Fitter {
   [[nodiscard]] std::vector<Group> known_noise_groups(const std::string& kernel) const;
   [[nodiscard]] Vector<double> amplitudes_of(const UnitPosterior& posterior, const Group& group) const;
   [[nodiscard]] ClassCalibration calibration_of(const UnitPosterior& posterior, double amplitude) const;
+  [[nodiscard]] std::vector<Selection> told(std::vector<Selection> selections) const;
   [[nodiscard]] ObservationLaw law() const;
 
   Problem problem_;
@@ -150,7 +162,7 @@ class Fitter {
   GramSources grams_;
   MakeSolver make_solver_;
   TargetScale scale_;
-  Vector<double> factors_;
+  std::unique_ptr<const Observations> observations_;
   SolverTargets standardised_;
   SolverOptions solver_options_;
   GramAccuracy accuracy_;

@@ -70,6 +70,7 @@ struct FitRequest {
   bool gives_noise = false;  ///< One variance for all, in the units of the targets.
   bool knows_noise = false;  ///< Of each row.
   bool weighs = false;
+  bool groups = false;  ///< Of rows, which are left out together.
   bool gives_candidates = false;
   std::optional<Criterion> criterion = {};  ///< Absent: the usual one.
   bool has_amplitude = false;

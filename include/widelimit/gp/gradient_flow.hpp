@@ -110,6 +110,10 @@ class GradientFlow {
   [[nodiscard]] LeaveOneOut leave_one_out() const;
   /// The same for some inputs, 4 n^2 operations each.
   [[nodiscard]] LeaveOneOut leave_one_out(std::span<const Eigen::Index> inputs) const;
+  /// The same for sets that are left out together, row by row of `sets.inputs`: of a set g the residuals
+  /// G_gg^-1 (G y)_g and, of each input for itself, variances on the diagonal of G_gg^-1 (G K G)_gg G_gg^-1, with
+  /// noise.
+  [[nodiscard]] LeaveOneOut leave_one_out(const LeftOutSets& sets) const;
 
   /// W [n, outputs] with mean(time, ntk_cross) = ntk_cross W. Cost 2 n^2 outputs.
   [[nodiscard]] Matrix<double> weights(double time) const;

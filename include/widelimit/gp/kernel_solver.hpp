@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "widelimit/gp/gram_source.hpp"
+#include "widelimit/gp/leave_one_out.hpp"
 #include "widelimit/gp/selection.hpp"
 #include "widelimit/gp/solver_choice.hpp"
 #include "widelimit/gp/unit_posterior.hpp"
@@ -18,6 +19,7 @@ struct SolverTargets {
   Matrix<double> train;       ///< [n, outputs]
   Matrix<double> validation;  ///< [n_validation, outputs]; empty if nothing is chosen on validation data.
   bool apart;                 ///< Whether each output has its own regulariser and amplitude.
+  LeftOut left_out = {};      ///< Of the training inputs.
 
   /// The targets of some outputs.
   [[nodiscard]] Matrix<double> train_of(const std::vector<Index>& outputs) const;

@@ -30,6 +30,9 @@ struct LearningOptions {
   TargetKind kind = TargetKind::numbers;
   /// Of each channel; channels of the same number share a scale. Empty: each has its own.
   std::vector<Index> groups = {};
+  /// Of each input; those of a group are left out together. Empty: each by itself. Equal inputs are one, with the mean
+  /// of their targets.
+  std::vector<Index> row_groups = {};
   /// relevance: the noise, if it is given; else it is learned as well.
   std::optional<Noise> noise = {};
   /// relevance: whether variances of dense and convolutional layers are learned as well.

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <vector>
 
 #include "widelimit/index.hpp"
@@ -13,6 +14,20 @@ namespace widelimit::gp {
 /// Inputs that represent all n where the result for each takes n^2 operations or more: all of them or, of more
 /// than 1,000, 1,000 evenly spaced ones. A mean over them differs by 3 % of the standard deviation over the inputs.
 [[nodiscard]] std::vector<Index> representative_inputs(Index n);
+
+/// Inputs in sets, one after the other: those of one set are left out together, and each is predicted from all inputs
+/// outside of its set.
+struct LeftOutSets {
+  std::vector<Index> inputs;
+  std::vector<Index> ends = {};  ///< Where each set ends in `inputs`; empty: each input is a set by itself.
+};
+
+/// The sets of `groups`, a number for each of n inputs, or each input by itself where that is empty. Of more than 1,000
+/// inputs evenly spread groups are taken that have 1,000 inputs on average, or representative_inputs(). ArgumentError
+/// for groups of another count, and where all inputs are of one group, so that there are no others.
+[[nodiscard]] LeftOutSets representative_sets(Index n, const std::vector<Index>& groups);
+/// The same of all inputs.
+[[nodiscard]] LeftOutSets all_sets(Index n, const std::vector<Index>& groups);
 
 /// Predictions of training targets from all others, in closed form: those of all n inputs, or of chosen ones.
 struct LeaveOneOut {
@@ -32,6 +47,17 @@ struct LeaveOneOut {
 
   /// The same factor for each output on its own, [outputs].
   [[nodiscard]] Vector<double> most_likely_scales(const char* where) const;
+};
+
+/// A score of predictions with the amplitude 1, where lower is better: `amplitude` is that of their outputs, of which
+/// the first is `first_output`, and `lambda` the variance of the noise with the amplitude 1.
+using LeftOutScore =
+    std::function<double(const LeaveOneOut& unit, double amplitude, double lambda, Index first_output)>;
+
+/// What is left out where something is chosen by it, and how it is scored.
+struct LeftOut {
+  std::vector<Index> groups = {};  ///< See representative_sets().
+  LeftOutScore score = {};         ///< Absent: LeaveOneOut::negative_log_predictive_density().
 };
 
 }  // namespace widelimit::gp

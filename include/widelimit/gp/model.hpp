@@ -60,6 +60,9 @@ struct ModelOptions {
   /// `bayesian` only. Weights of the training inputs, positive: the noise variance of an observation is that of the
   /// model over its weight. A weight of 2 says that a row is the mean of two observations. Empty: 1 for all.
   Vector<double> weights = {};
+  /// A number for each training input: inputs of one group are left out together, in the choice, the calibration of
+  /// classes and leave_one_out(). Rows of equal inputs always are (DistinctInputs). Empty: no other groups.
+  std::vector<Index> groups = {};
   std::vector<double> grid = regulariser_grid();
   /// Absent: leave_one_out, which predicted held-out data better than evidence wherever both were measured
   /// (docs/inference.md), or mean_squared_error with conjugate gradients.
@@ -160,6 +163,8 @@ enum class Sampling { joint, marginal };
 /// A network fitted to data: everything that predictions need, in one value. It keeps its kernel matrices to itself, so
 /// that one cannot be mistaken for another.
 ///
+/// Rows     of equal inputs are one input, with the mean of their targets and the sum of their weights: a function has
+///          one value there. See DistinctInputs.
 /// Cost     fitting: the Gram matrix (both kernels for `trained`), n^3 / 3 multiplications, 4/3 n^3 operations or more
 ///          to choose a regulariser (selection.hpp), and an eigendecomposition (9 n^3 operations) for `trained`.
 ///          Predicting: n kernel values for each new input, since the states of the training inputs are kept
@@ -246,7 +251,8 @@ class Model {
                                                           std::uint64_t seed,
                                                           const GramOptions& run = {}) const;
 
-  /// Predictions of each training target from all others; see Regression and GradientFlow. ArgumentError for
+  /// Predictions of each training target, row by row, from all rows but those that are left out with it: rows of equal
+  /// inputs and of its group (ModelOptions::groups). See Regression and GradientFlow. ArgumentError for
   /// networks trained for a finite time, which have no closed form, and for conjugate gradients, for which each is a
   /// system.
   [[nodiscard]] ModelLeaveOneOut leave_one_out() const;
@@ -278,7 +284,8 @@ class Model {
   /// How scores of classes become their probabilities: fitted to training data left out, like the amplitude; without
   /// shifts for numbers and with a given amplitude.
   [[nodiscard]] const ClassCalibration& class_calibration() const;
-  [[nodiscard]] Index train_size() const;
+  [[nodiscard]] Index train_size() const;   ///< Rows.
+  [[nodiscard]] Index input_count() const;  ///< Distinct inputs among them, which are solved for.
   [[nodiscard]] Index outputs() const;
   [[nodiscard]] const Network& network() const;
   [[nodiscard]] bool is_float() const;  ///< Whether its kernel is computed in float.

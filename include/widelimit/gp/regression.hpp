@@ -91,6 +91,9 @@ class Regression {
   [[nodiscard]] LeaveOneOut leave_one_out() const;
   /// The same for some inputs, n^2 operations each.
   [[nodiscard]] LeaveOneOut leave_one_out(std::span<const Eigen::Index> inputs) const;
+  /// The same for sets that are left out together, row by row of `sets.inputs`: with P = A^-1 and a set g, residuals
+  /// P_gg^-1 (P y)_g and, of each input for itself, variances on the diagonal of a P_gg^-1.
+  [[nodiscard]] LeaveOneOut leave_one_out(const LeftOutSets& sets) const;
 
   /// Derivatives of the criteria by which networks are chosen.
   struct ScoreDerivatives {

@@ -21,7 +21,7 @@ enum class Criterion {
   mean_squared_error,  ///< Lower mean squared error on validation data.
   negative_log_predictive_density,  ///< Higher density of validation targets, noise included.
   evidence,                         ///< Higher log marginal likelihood of the training targets.
-  leave_one_out                     ///< Higher density of each training target given all others.
+  leave_one_out  ///< Higher density, or probability of the class, of each training target given all others.
 };
 
 /// Whether the criterion needs validation data.
@@ -37,8 +37,8 @@ struct RegulariserScore {
   double mean_squared_error;
   double negative_log_predictive_density;  ///< If prior variances are known.
   double log_marginal_likelihood;  ///< With the amplitude that Regression chooses; not for trained networks.
-  /// LeaveOneOut::negative_log_predictive_density() of
-  /// representative_inputs(); for the criterion of that name only.
+  /// LeftOut::score of representative_sets(): LeaveOneOut::negative_log_predictive_density() unless another is asked
+  /// for, as a fit of classes does; for the criterion of that name only.
   double leave_one_out;
   /// Why it could not be solved for; usually empty. Otherwise the scores are NaN and the value is never chosen.
   std::string unsolved = {};
@@ -79,7 +79,7 @@ struct Selection {
   /// Relative regularisers below this are not above_noise; 0 if all are.
   double noise_floor;
   GramAccuracy gram = {};
-  /// With the best regulariser and the amplitude 1, for representative_inputs(); empty unless the choice was by it.
+  /// With the best regulariser and the amplitude 1, for representative_sets(); empty unless the choice was by it.
   LeaveOneOut others = {};
 };
 
@@ -138,11 +138,12 @@ struct ValidationKernel {
 
 /// The same by any criterion, using `validation` if it is given. ArgumentError for a criterion that needs
 /// it and does not get it. Additional cost: 2 n^2 n_validation operations for densities of validation data, 4/3 n^3 for
-/// leave-one-out, and 400 n times the inputs in question for each value.
+/// leave-one-out, and 400 n times the inputs in question for each value. `left_out`: what leave-one-out leaves out
+/// together, and how it scores.
 [[nodiscard]] Selection select_regulariser(DoubleMatrix gram, const Matrix<double>& targets,
                                            std::optional<ValidationKernel> validation, Criterion criterion,
                                            const std::vector<double>& grid = regulariser_grid(),
-                                           int threads = 0);
+                                           int threads = 0, const LeftOut& left_out = {});
 
 /// The same for each output on its own, with its own amplitude: one Selection for each output. Cost: what depends only
 /// on the kernel is computed once for all outputs.
@@ -150,7 +151,7 @@ struct ValidationKernel {
                                                          std::optional<ValidationKernel> validation,
                                                          Criterion criterion,
                                                          const std::vector<double>& grid = regulariser_grid(),
-                                                         int threads = 0);
+                                                         int threads = 0, const LeftOut& left_out = {});
 
 /// Validation inputs for a GradientFlow.
 struct ValidationKernels {
@@ -168,12 +169,12 @@ struct ValidationKernels {
                                                 std::optional<ValidationKernels> validation,
                                                 Criterion criterion,
                                                 const std::vector<double>& grid = regulariser_grid(),
-                                                int threads = 0);
+                                                int threads = 0, const LeftOut& left_out = {});
 
 /// The same for each output on its own, see select_regularisers().
 [[nodiscard]] std::vector<Selection> select_flow_regularisers(
     DoubleMatrix nngp, DoubleMatrix ntk, const Matrix<double>& targets,
     std::optional<ValidationKernels> validation, Criterion criterion,
-    const std::vector<double>& grid = regulariser_grid(), int threads = 0);
+    const std::vector<double>& grid = regulariser_grid(), int threads = 0, const LeftOut& left_out = {});
 
 }  // namespace widelimit::gp

@@ -26,7 +26,7 @@ class UnitPosterior {
   [[nodiscard]] virtual Vector<double> variance() const = 0;  ///< [n_test], of the function.
   [[nodiscard]] virtual double lambda() const = 0;            ///< The variance of the noise.
   /// The amplitudes that make the targets most likely, [outputs]: one for all of them, or each its own. Those of
-  /// networks after training use representative_inputs().
+  /// networks after training use representative_sets().
   [[nodiscard]] virtual Vector<double> amplitudes(bool apart) const = 0;
   /// Log evidence of the targets with these amplitudes, summed over the outputs; nothing without a determinant.
   [[nodiscard]] virtual std::optional<double> log_marginal_likelihood(
@@ -34,7 +34,7 @@ class UnitPosterior {
     static_cast<void>(amplitudes);
     return std::nullopt;
   }
-  /// Predictions for the training targets of representative_inputs() from all others, with the amplitude 1;
+  /// Predictions for the training targets of representative_sets() from all others, with the amplitude 1;
   /// nothing if that would take a solve for each.
   [[nodiscard]] virtual std::optional<LeaveOneOut> leave_one_out() const { return std::nullopt; }
   /// For any new inputs, if the solver was made with SolverOptions::keeps_posteriors; nothing for ranks.

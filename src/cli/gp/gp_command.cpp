@@ -133,6 +133,8 @@ class NetworkPredictor {
     if (request_.chooses())
       say("regularisers chosen by {}\n", criterion_title(options_.inference.fit.criterion));
     say("{}\n", solver_text_);
+    if (options_.solver == gp::Solver::distributed)
+      say("the distributed solver leaves rows out one by one, equal ones too\n");
     for (std::size_t i = 0; i < networks_.size(); ++i) run_network(i);
     draw_reliability(arguments_.reliability, curves_, fmt::format("test: {} inputs", task_.test.size()),
                      context_.interrupt.token());
@@ -269,6 +271,7 @@ class NetworkPredictor {
     if (options_.flip) return "it takes the kernels of networks, no averages over flips (--flip)";
     if (task_.noise_variances.size() + task_.weights.size() > 0)
       return "it knows rows of equal noise only, no --weight and no --noise-variance";
+    if (!task_.groups.empty()) return "it leaves rows out one by one, no --groups";
     if (std::string reason = context_.dealer->solver()->against_size(static_cast<Index>(task_.train.size()));
         !reason.empty())
       return reason;

@@ -14,6 +14,7 @@
 #include "distributed/rank_kernel_solver.hpp"
 #include "widelimit/files/writing_places.hpp"
 #include "widelimit/gp/device_gram.hpp"
+#include "widelimit/gp/distinct_inputs.hpp"
 #include "widelimit/gp/gram_source.hpp"
 #include "widelimit/kernel/devices.hpp"
 #include "widelimit/kernel/kernel_products.hpp"
@@ -273,11 +274,16 @@ GpResult run_gp(const Network& network, const GpTask<Scalar>& task, const GpOpti
   if (!grams) return {gram_seconds, {}};
   const bool together = options.solver == gp::Solver::distributed;
   if (!together && context.dealer != nullptr && !context.dealer->is_first()) return {gram_seconds, {}};
+  gp::Problem problem = problem_of(task);
+  // Ranks share the matrix of all rows, tile by tile.
+  if (!together) problem.inputs = gp::distinct_inputs(task.train.inputs(), task.groups);
+  if (options.inference.refit)
+    problem.joined_inputs = gp::joined_inputs(task.train.inputs(), task.validation->inputs(), task.groups);
   gp::InferenceOptions inference = options.inference;
   inference.fit.stop = context.interrupt.token();
   inference.fit.progress = iteration_line(inference.fit.residual);
   return {.gram_seconds = gram_seconds,
-          .predictions = gp::infer(problem_of(task), task.test.targets, inference, std::move(*grams),
+          .predictions = gp::infer(std::move(problem), task.test.targets, inference, std::move(*grams),
                                    solvers_of(options, context))};
 }
 

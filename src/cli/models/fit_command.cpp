@@ -106,6 +106,7 @@ gp::ModelOptions options_of(const FitArguments& arguments, const GpTask<Scalar>&
   options.learning.groups = task.channel_groups;
   options.noise_variances = task.noise_variances;
   options.weights = task.weights;
+  options.groups = task.groups;
   options.class_names = task.class_names;
   options.preprocessing = task.preprocessing;
   options.preparation = task.preparation.dump();

@@ -22,6 +22,7 @@
 #include "cli/output/result_table.hpp"
 #include "cli/output/result_text.hpp"
 #include "widelimit/error.hpp"
+#include "widelimit/gp/distinct_inputs.hpp"
 #include "widelimit/gp/inference.hpp"
 #include "widelimit/gp/score_gradient.hpp"
 #include "widelimit/network/network_file.hpp"
@@ -91,8 +92,12 @@ class NetworkSearch {
   [[nodiscard]] bool has_derivatives() const {
     const bool of_criterion =
         criterion_ == gp::Criterion::evidence || criterion_ == gp::Criterion::leave_one_out;
-    // Outputs with regularisers of their own have scores that are sums: their derivatives are not built.
-    const bool is_single = !options_.class_names.empty() || train_.y.cols() == 1;
+    // Outputs with regularisers of their own have scores that are sums, those of classes left out are log losses, and
+    // equal rows are one input: their derivatives are not built.
+    const bool is_class = !options_.class_names.empty();
+    const bool is_single = is_class || train_.y.cols() == 1;
+    if (is_class && criterion_ == gp::Criterion::leave_one_out) return false;
+    if (!options_.groups.empty() || gp::distinct_inputs(train_.x).repeats() > 0) return false;
     return of_criterion && is_single && options_.kind == gp::ModelKind::bayesian && !options_.flip &&
            std::none_of(space_.parameters().begin(), space_.parameters().end(),
                         [](const auto& parameter) { return parameter.scale == gp::SearchScale::integer; });

@@ -77,6 +77,7 @@ std::optional<LearnedTask<Scalar>> learned_task(const Network& network, const Gp
   if (learning.how == gp::InputLearning::none) return std::nullopt;
   // Numbers of a table that come from one column share a scale.
   learning.groups = task.channel_groups;
+  learning.row_groups = task.groups;
   learning.kernel = inference.kernels == Kernels::ntk ? Kernels::ntk : Kernels::nngp;
   learning.kind = task.kind;
   learning.noise = inference.fit.noise;

@@ -9,6 +9,7 @@
 
 #include "cli/tasks/npy_inputs.hpp"
 #include "cli/tasks/table_encoding.hpp"
+#include "cli/tasks/table_notes.hpp"
 #include "cli/tasks/text_inputs.hpp"
 #include "widelimit/data/preprocessing.hpp"
 #include "widelimit/gp/targets.hpp"
@@ -119,6 +120,8 @@ ModelInputs table_inputs(const gp::Model& model, const std::filesystem::path& fi
   if (model.class_names().empty()) inputs.target_names = encoding.targets();
   note_filled_cells(inputs, encoding, named);
   note_unknown_cells(inputs, encoding, named);
+  if (std::string text = new_values_text(encoding.new_values(named), named.file.string()); !text.empty())
+    inputs.notes.push_back(std::move(text));
   inputs.targets = naming_errors(file.string(), [&] { return targets_of_table(model, named, encoding); });
   return inputs;
 }

@@ -75,6 +75,7 @@ void check_fit_usage(const CLI::App& command, Kernels kernels, bool is_model, Fi
   request.gives_regulariser = given("--regulariser");
   request.knows_noise = given("--noise-variance");
   request.weighs = given("--weight");
+  request.groups = given("--groups");
   request.gives_candidates = given("--candidates");
   request.criterion = choice.options.criterion;
   request.has_amplitude = given("--amplitude");

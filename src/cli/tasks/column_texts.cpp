@@ -9,6 +9,10 @@
 #include <set>
 #include <string_view>
 
+#include "cli/tasks/table_encoding.hpp"
+#include "widelimit/error.hpp"
+#include "widelimit/json/shown_text.hpp"
+
 namespace widelimit::cli {
 namespace {
 
@@ -170,6 +174,38 @@ bool are_dates(const std::vector<std::string>& fields) {
     some = true;
   }
   return some;
+}
+
+std::string beyond_double_text(const std::string& field) {
+  return fmt::format(
+      "the number '{}' is outside of double, which holds 0 and sizes from 4.9e-324 to 1.8e308; give the "
+      "column in other "
+      "units",
+      cut_text(field));
+}
+
+const char* missing_cells_name(MissingCells choice) {
+  switch (choice) {
+    case MissingCells::error:
+      return "error";
+    case MissingCells::mean:
+      return "mean";
+    case MissingCells::column:
+      return "column";
+  }
+  return "";
+}
+
+MissingCells missing_cells_of(const std::string& word, const std::string& where) {
+  for (const MissingCells choice : {MissingCells::error, MissingCells::mean, MissingCells::column})
+    if (word == missing_cells_name(choice)) return choice;
+  throw DataError(fmt::format("{}: expected error, mean or column, found '{}'", where, cut_text(word)));
+}
+
+UnknownInputs unknown_inputs_of(const std::string& word, const std::string& where) {
+  if (word == "error") return UnknownInputs::error;
+  if (word == "ignore") return UnknownInputs::ignore;
+  throw DataError(fmt::format("{}: expected error or ignore, found '{}'", where, cut_text(word)));
 }
 
 }  // namespace widelimit::cli

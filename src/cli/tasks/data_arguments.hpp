@@ -31,7 +31,7 @@ struct DataArguments {
 /// Adds --data, --path and what belongs to them. `arguments` must live until the arguments are parsed.
 void add_data_options(CLI::App& command, DataArguments& arguments);
 
-/// Adds --noise-variance and --weight, columns of tables that say how noisy rows are.
+/// Adds --noise-variance and --weight, columns of tables that say how noisy rows are, and --groups.
 void add_row_options(CLI::App& command, DataArguments& arguments);
 
 /// Throws CLI's errors for these options.
@@ -61,7 +61,9 @@ template <typename Scalar, typename Check>
   const auto prepared = [&](auto task) {
     check(task);
     prepare_inputs(task, arguments.preprocessing, flip);
-    return in_precision_of<Scalar>(std::move(task));
+    auto result = in_precision_of<Scalar>(std::move(task));
+    note_repeats(result);
+    return result;
   };
   // Texts and graphs, which take much more memory, are read in their precision.
   return takes_preprocessing(arguments) ? prepared(load_task<double>(arguments))

@@ -204,10 +204,15 @@ void add_row_options(CLI::App& command, DataArguments& arguments) {
             "Column of a table with a positive weight for each row: its noise variance is that of the model "
             "over it; no input",
             "COLUMN");
+  add_value(command, "--groups", arguments.encoding.groups,
+            "Column of a table with the group of each row, such as a patient: what is chosen by data left "
+            "out leaves "
+            "out all rows of a group together, as it does with equal rows; no input",
+            "COLUMN");
 }
 
 void check_row_usage(const CLI::App& command, const DataArguments& arguments) {
-  for (const char* option : {"--noise-variance", "--weight"})
+  for (const char* option : {"--noise-variance", "--weight", "--groups"})
     if (command.count(option) > 0 && arguments.kind != "csv")
       throw CLI::ValidationError(option, "names a column of --data csv");
   if (command.count("--noise-variance") == 0) return;

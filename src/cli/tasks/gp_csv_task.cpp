@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
+#include <map>
+#include <set>
 
 #include "cli/tasks/column_texts.hpp"
 #include "cli/tasks/gp_task.hpp"
@@ -39,14 +41,45 @@ Path table_in(const Path& folder, const std::string& name) {
   return !std::filesystem::exists(plain) && std::filesystem::exists(packed) ? packed : plain;
 }
 
+/// A number for each different text of a column.
+std::vector<Index> row_groups(const NamedTable& table, const std::optional<std::string>& column) {
+  if (!column) return {};
+  std::map<std::string, Index> numbers;
+  std::vector<Index> groups;
+  for (const std::string& value : fields_of(table, *column))
+    groups.push_back(numbers.try_emplace(value, static_cast<Index>(numbers.size())).first->second);
+  return groups;
+}
+
+/// The same number for rows whose cells of inputs are equal.
+std::vector<Index> equal_rows(const NamedTable& table, const EncodingChoice& choice) {
+  std::set<std::string> others = choice.ignored;
+  for (const std::string& target : target_columns(table, choice.target)) others.insert(target);
+  for (const auto& column : {choice.id, choice.noise_variance, choice.weight, choice.groups})
+    if (column) others.insert(*column);
+  if (table.table.has_row_names) others.insert(std::string(data::CsvTable::row_names));
+  std::map<std::vector<std::string>, Index> numbers;
+  std::vector<Index> equal;
+  for (const auto& row : table.table.rows) {
+    std::vector<std::string> cells;
+    for (std::size_t c = 0; c < row.size(); ++c)
+      if (!others.contains(table.table.columns[c])) cells.push_back(row[c]);
+    equal.push_back(numbers.try_emplace(std::move(cells), static_cast<Index>(numbers.size())).first->second);
+  }
+  return equal;
+}
+
 /// `classes_of` numbers the classes of a table's rows, or gives nothing where the targets are numbers.
-Tables read_tables(const Path& path, const SplitChoice& split, bool test_needed,
-                   std::optional<char> separator,
+Tables read_tables(const Path& path, const SplitChoice& split, bool test_needed, const EncodingChoice& choice,
                    const std::function<std::vector<int>(const NamedTable&)>& classes_of) {
+  const std::optional<char> separator = choice.separator;
   if (!std::filesystem::is_directory(path)) {
     const NamedTable all = read_table(path, separator);
     const auto classes = all.table.rows.empty() ? std::vector<int>() : classes_of(all);
-    const auto parts = split_rows(all.table.rows.size(), split, path.string(), classes);
+    auto parts = split_rows(all.table.rows.size(), split, path.string(), classes);
+    if (choice.groups && all.has(*choice.groups))
+      keep_groups_together(parts, row_groups(all, choice.groups), path.string());
+    if (!parts[1].empty()) train_on_equal_rows(parts, equal_rows(all, choice));
     Tables tables{rows_of(all, parts[0]), std::nullopt, rows_of(all, parts[2])};
     if (!parts[1].empty()) tables.validation = rows_of(all, parts[1]);
     return tables;
@@ -257,7 +290,9 @@ void note_columns(GpTask<Scalar>& task, const Tables& tables, const TableEncodin
   const auto note = [&](std::string text) {
     if (!text.empty()) task.notes.push_back(std::move(text));
   };
-  note(constant_columns_text(train, encoding, task.columns));
+  note(constant_columns_text(task.columns));
+  if (tables.validation) note(new_values_text(encoding.new_values(*tables.validation), "validation"));
+  if (tables.test) note(new_values_text(encoding.new_values(*tables.test), "test"));
   if (tables.validation) note(shared_rows_text(train, encoding.inputs(*tables.validation), "validation"));
   if (tables.test) note(shared_rows_text(train, encoding.inputs(*tables.test), "test"));
 }
@@ -271,7 +306,7 @@ GpTask<Scalar> csv_task(const Path& path, const EncodingChoice& choice, std::opt
     const TargetColumn target(all, choice, kind);
     return target.kind() == TargetKind::classes ? target.labels(all) : std::vector<int>();
   };
-  const Tables tables = read_tables(path, split, test_needed, choice.separator, classes_of);
+  const Tables tables = read_tables(path, split, test_needed, choice, classes_of);
   const TableEncoding encoding(tables.train, choice);
   const TargetColumn target(tables.train, choice, kind);
   if (tables.test) require_rows(*tables.test);
@@ -291,6 +326,7 @@ GpTask<Scalar> csv_task(const Path& path, const EncodingChoice& choice, std::opt
   task.channel_groups = encoding.number_columns();
   task.noise_variances = row_numbers(tables.train, choice.noise_variance, choice.numbers);
   task.weights = row_numbers(tables.train, choice.weight, choice.numbers);
+  task.groups = row_groups(tables.train, choice.groups);
   if (tables.validation) task.validation = set_of<Scalar>(*tables.validation, encoding, target);
   if (tables.test) task.test = set_of<Scalar>(*tables.test, encoding, target);
   note_columns(task, tables, encoding);

@@ -7,6 +7,7 @@
 #include "cli/tasks/npy_inputs.hpp"
 #include "widelimit/data/npy.hpp"
 #include "widelimit/error.hpp"
+#include "widelimit/gp/distinct_inputs.hpp"
 #include "widelimit/gp/metrics.hpp"
 #include "widelimit/network/shape.hpp"
 
@@ -125,7 +126,8 @@ void split_sets(const Path& folder, const TargetReader& reader, const SplitChoic
   const auto all = read_training_set<Scalar>(folder / "x.npy", folder / "y.npy", folder / "mask.npy", reader);
   const std::vector<int> classes =
       reader.kind() == TargetKind::classes ? gp::classes_of(*all.targets) : std::vector<int>();
-  const auto parts = split_rows(all.names.size(), split, folder.string(), classes);
+  auto parts = split_rows(all.names.size(), split, folder.string(), classes);
+  if (!parts[1].empty()) train_on_equal_rows(parts, gp::distinct_inputs(all.inputs()).of_row);
   task.train = rows_of(all, parts[0]);
   if (!parts[1].empty()) task.validation = rows_of(all, parts[1]);
   task.test = rows_of(all, parts[2]);

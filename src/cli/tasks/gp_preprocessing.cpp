@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <nlohmann/json.hpp>
 #include <type_traits>
@@ -8,6 +9,7 @@
 #include "cli/output/result_text.hpp"
 #include "cli/tasks/gp_task.hpp"
 #include "widelimit/error.hpp"
+#include "widelimit/gp/distinct_inputs.hpp"
 #include "widelimit/gp/input_range.hpp"
 
 namespace widelimit::cli {
@@ -109,6 +111,17 @@ void prepare_inputs(GpTask<Scalar>& task, const PreprocessingChoice& choice, boo
   if (flip) task.description += ", kernels averaged over flips";
 }
 
+template <typename Scalar>
+void note_repeats(GpTask<Scalar>& task) {
+  const gp::DistinctInputs inputs = gp::distinct_inputs(task.train.inputs(), task.groups);
+  if (std::string text = inputs.text(); !text.empty()) task.notes.push_back(std::move(text));
+  if (inputs.groups.empty()) return;
+  task.notes.push_back(
+      fmt::format("{} groups of rows are left out together", std::ranges::max(inputs.groups) + 1));
+}
+
+template void note_repeats(GpTask<float>&);
+template void note_repeats(GpTask<double>&);
 template void prepare_inputs(GpTask<float>&, const PreprocessingChoice&, bool);
 template void prepare_inputs(GpTask<double>&, const PreprocessingChoice&, bool);
 

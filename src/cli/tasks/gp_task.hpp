@@ -71,6 +71,7 @@ struct GpTaskFacts {
   std::vector<Index> channel_groups = {};  ///< Of each number of a table the place of its column; else none.
   Vector<double> noise_variances = {};     ///< Known ones of the training rows; else none.
   Vector<double> weights = {};             ///< Of the training rows; else none.
+  std::vector<Index> groups = {};          ///< Of the training rows, which are left out together; else none.
   nlohmann::ordered_json missing =
       {};  ///< What was done about missing cells of tables, for results.json; else null.
   nlohmann::ordered_json unknown = {};  ///< The same of unknown categories.
@@ -107,6 +108,10 @@ struct PreprocessingChoice {
 /// tells where numbers of validation or test inputs lie far outside of those of the training inputs.
 template <typename Scalar>
 void prepare_inputs(GpTask<Scalar>& task, const PreprocessingChoice& choice, bool flip);
+
+/// Notes how many training rows repeat others, and in how many groups rows are left out.
+template <typename Scalar>
+void note_repeats(GpTask<Scalar>& task);
 
 /// A task in another precision; the same where it has it already. DataError, naming file and row, for numbers of which
 /// nothing would be left (gp::lost_in_float()).

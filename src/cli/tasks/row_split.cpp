@@ -3,6 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
+#include <set>
+#include <utility>
 
 #include "widelimit/data/labelled_images.hpp"
 #include "widelimit/error.hpp"
@@ -33,6 +36,36 @@ std::array<std::vector<std::size_t>, 3> split_rows(std::size_t rows, const Split
                                    stratified ? data::ClassBalance::as_in_all : data::ClassBalance::as_drawn,
                                    choice.seed);
   return {std::move(parts[1]), std::move(parts[2]), std::move(parts[0])};
+}
+
+void train_on_equal_rows(std::array<std::vector<std::size_t>, 3>& parts, const std::vector<Index>& equal) {
+  auto& [train, validation, test] = parts;
+  std::set<Index> seen;
+  for (const std::size_t row : train) seen.insert(equal[row]);
+  std::vector<std::size_t> others;
+  for (const std::size_t row : validation) (seen.contains(equal[row]) ? train : others).push_back(row);
+  validation = std::move(others);
+}
+
+void keep_groups_together(std::array<std::vector<std::size_t>, 3>& parts, const std::vector<Index>& groups,
+                          const std::string& name) {
+  // That of the first row is drawn as that of any row is, so that parts have their sizes on average.
+  std::map<Index, std::pair<std::size_t, std::size_t>>
+      first;  // Of each group its first row, and the part of that.
+  for (std::size_t part = 0; part < parts.size(); ++part)
+    for (const std::size_t row : parts[part]) {
+      const auto [known, is_new] = first.try_emplace(groups[row], row, part);
+      if (!is_new && row < known->second.first) known->second = {row, part};
+    }
+  std::array<std::vector<std::size_t>, 3> together;
+  for (const auto& part : parts)
+    for (const std::size_t row : part) together[first.at(groups[row]).second].push_back(row);
+  if (together[0].empty() || together[2].empty())
+    throw DataError(
+        fmt::format("{}: --groups: whole groups leave no rows to {}; give --train and --test so that both "
+                    "have some, or take finer groups",
+                    name, together[0].empty() ? "train with" : "test"));
+  parts = std::move(together);
 }
 
 }  // namespace widelimit::cli

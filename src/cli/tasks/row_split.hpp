@@ -6,6 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "widelimit/index.hpp"
+
 namespace widelimit::cli {
 
 /// How many rows of a single set go where.
@@ -28,5 +30,14 @@ struct SplitChoice {
 [[nodiscard]] std::array<std::vector<std::size_t>, 3> split_rows(std::size_t rows, const SplitChoice& choice,
                                                                  const std::string& name,
                                                                  const std::vector<int>& classes);
+
+/// The parts of split_rows(), changed so that validation data say something of other rows: validation rows that are
+/// equal to a training row are trained on. `equal`: the same number for rows of equal inputs.
+void train_on_equal_rows(std::array<std::vector<std::size_t>, 3>& parts, const std::vector<Index>& equal);
+
+/// The same so that each of `groups`, a number for each row, is in the part of its first row. DataError, with `name` in
+/// front, where none are left for training or testing.
+void keep_groups_together(std::array<std::vector<std::size_t>, 3>& parts, const std::vector<Index>& groups,
+                          const std::string& name);
 
 }  // namespace widelimit::cli

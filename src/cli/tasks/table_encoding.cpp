@@ -104,38 +104,6 @@ std::string cells_text(const NamedTable& named, const std::vector<UnknownCell>& 
 
 }  // namespace
 
-std::string beyond_double_text(const std::string& field) {
-  return fmt::format(
-      "the number '{}' is outside of double, which holds 0 and sizes from 4.9e-324 to 1.8e308; give the "
-      "column in other "
-      "units",
-      cut_text(field));
-}
-
-const char* missing_cells_name(MissingCells choice) {
-  switch (choice) {
-    case MissingCells::error:
-      return "error";
-    case MissingCells::mean:
-      return "mean";
-    case MissingCells::column:
-      return "column";
-  }
-  return "";
-}
-
-MissingCells missing_cells_of(const std::string& word, const std::string& where) {
-  for (const MissingCells choice : {MissingCells::error, MissingCells::mean, MissingCells::column})
-    if (word == missing_cells_name(choice)) return choice;
-  throw DataError(fmt::format("{}: expected error, mean or column, found '{}'", where, cut_text(word)));
-}
-
-UnknownInputs unknown_inputs_of(const std::string& word, const std::string& where) {
-  if (word == "error") return UnknownInputs::error;
-  if (word == "ignore") return UnknownInputs::ignore;
-  throw DataError(fmt::format("{}: expected error or ignore, found '{}'", where, cut_text(word)));
-}
-
 TableEncoding::TableEncoding(const NamedTable& train, const EncodingChoice& choice)
     : choice_{choice}, targets_{target_columns(train, choice.target)} {
   const auto check_known = [&](const std::string& name, const char* option) {
@@ -150,6 +118,8 @@ TableEncoding::TableEncoding(const NamedTable& train, const EncodingChoice& choi
   if (choice.weight) check_known(*choice.weight, "--weight");
   if (choice.noise_variance) choice_.ignored.insert(*choice.noise_variance);
   if (choice.weight) choice_.ignored.insert(*choice.weight);
+  if (choice.groups) check_known(*choice.groups, "--groups");
+  if (choice.groups) choice_.ignored.insert(*choice.groups);
   for (const std::string& name : choice.categorical) check_known(name, "--categorical");
   require_rows(train);
   for (const std::string& name : train.table.columns)
@@ -158,6 +128,13 @@ TableEncoding::TableEncoding(const NamedTable& train, const EncodingChoice& choi
   if (columns_.empty())
     throw DataError(
         fmt::format("{}: there are no columns besides the target and those left out", train.file.string()));
+  if (width_ > 0) return;
+  std::vector<std::string> names;
+  for (const Column& column : columns_) names.push_back(column.name);
+  throw DataError(
+      fmt::format("{}: all {} training rows have the same inputs, in {}, so that there is nothing to "
+                  "learn from",
+                  train.file.string(), train.table.rows.size(), fmt::join(names, ", ")));
 }
 
 TableEncoding::TableEncoding(FieldReader&& json) {
@@ -174,8 +151,10 @@ TableEncoding::TableEncoding(FieldReader&& json) {
   if (json.has("separator") && !json.text("separator").empty()) choice_.separator = json.text("separator")[0];
   for (const nlohmann::json& column : json.value("columns")) {
     FieldReader fields(column, fmt::format("{}.columns[{}]", json.path(), columns_.size()));
-    columns_.push_back({fields.text("name"), fields.texts("categories"), {}, false});
+    columns_.push_back({fields.text("name"), fields.texts("categories"), {}, false, false, {}});
     Column& read = columns_.back();
+    // In models of earlier versions all columns are inputs.
+    if (fields.has("constant")) read.constant = fields.text("constant");
     read.truth_values = fields.has("truth_values") && fields.boolean("truth_values");
     if (choice_.missing != MissingCells::error) {
       read.fill = fields.numbers("fill");
@@ -200,6 +179,7 @@ nlohmann::ordered_json TableEncoding::to_json() const {
   for (const Column& column : columns_) {
     json["columns"].push_back({{"name", column.name}, {"categories", column.categories}});
     if (column.truth_values) json["columns"].back()["truth_values"] = true;
+    if (column.constant) json["columns"].back()["constant"] = *column.constant;
     if (choice_.missing == MissingCells::error) continue;
     json["columns"].back()["fill"] = column.fill;
     json["columns"].back()["marks_missing"] = column.marks_missing;
@@ -231,7 +211,7 @@ TableEncoding::Column TableEncoding::column_of(const NamedTable& train, const st
         train, 0, name,
         fmt::format("none of the {} training rows has a value; leave the column out with --ignore '{}'",
                     fields.size(), name));
-  Column column{name, {}, {}, false};
+  Column column{name, {}, {}, false, false, {}};
   if (!choice_.categorical.contains(name) && hold_truth_values(fields)) {
     column.truth_values = true;
   } else if (choice_.categorical.contains(name) || !holds_numbers(train, name, fields, choice_.numbers)) {
@@ -242,7 +222,23 @@ TableEncoding::Column TableEncoding::column_of(const NamedTable& train, const st
     find_categories(column, train, std::move(fields));
   }
   find_fill(column, train);
+  find_constant(column, train);
   return column;
+}
+
+void TableEncoding::find_constant(Column& column, const NamedTable& train) const {
+  const auto fields = texts_of(train, column.name);
+  if (fields.size() < 2 || column.marks_missing) return;
+  column.constant = *std::ranges::find_if_not(fields, [&](const auto& field) { return column.lacks(field); });
+  if (!std::ranges::all_of(fields, [&](const auto& field) { return is_as_trained(column, field); }))
+    column.constant.reset();
+}
+
+bool TableEncoding::is_as_trained(const Column& column, const std::string& field) const {
+  if (column.lacks(field) || field == *column.constant) return true;
+  if (!column.categories.empty()) return false;
+  if (column.truth_values) return truth_value(field) == truth_value(*column.constant);
+  return choice_.numbers.number_in(field) == choice_.numbers.number_in(*column.constant);
 }
 
 void TableEncoding::find_categories(Column& column, const NamedTable& train,
@@ -313,6 +309,7 @@ xt::xarray<double> TableEncoding::inputs(const NamedTable& named) const {
   xt::xarray<double> x = xt::zeros<double>({rows, width_});
   std::size_t first = 0;
   for (const Column& column : columns_) {
+    if (column.constant) continue;
     const auto fields = texts_of(named, column.name);
     for (std::size_t row = 0; row < rows; ++row) {
       if (column.lacks(fields[row])) {
@@ -333,6 +330,7 @@ xt::xarray<double> TableEncoding::inputs(const NamedTable& named) const {
 std::vector<std::string> TableEncoding::number_names() const {
   std::vector<std::string> names;
   for (const Column& column : columns_) {
+    if (column.constant) continue;
     if (column.categories.empty()) names.push_back(column.name);
     for (const std::string& category : column.categories) names.push_back(column.name + "=" + category);
     if (column.marks_missing) names.push_back(column.name + " missing");
@@ -342,14 +340,16 @@ std::vector<std::string> TableEncoding::number_names() const {
 
 std::vector<Index> TableEncoding::number_columns() const {
   std::vector<Index> places;
-  for (std::size_t c = 0; c < columns_.size(); ++c)
-    places.insert(places.end(), columns_[c].width(), static_cast<Index>(c));
+  Index place = 0;
+  for (const Column& column : columns_)
+    if (!column.constant) places.insert(places.end(), column.width(), place++);
   return places;
 }
 
 std::vector<bool> TableEncoding::indicators() const {
   std::vector<bool> are;
   for (const Column& column : columns_) {
+    if (column.constant) continue;
     are.insert(are.end(), column.numbers(), !column.categories.empty());
     if (column.marks_missing) are.push_back(true);
   }
@@ -360,7 +360,7 @@ void TableEncoding::check_categories(const NamedTable& named) const {
   if (choice_.unknown == UnknownInputs::ignore) return;
   std::vector<UnknownCell> unknown;
   for (const Column& column : columns_) {
-    if (column.categories.empty()) continue;
+    if (column.categories.empty() || column.constant) continue;
     const auto fields = texts_of(named, column.name);
     for (std::size_t row = 0; row < fields.size(); ++row)
       if (!column.lacks(fields[row]) && !column.place(fields[row]))
@@ -389,8 +389,11 @@ nlohmann::ordered_json TableEncoding::readings(const NamedTable& train) const {
       reading["read_as"] = is_target                        ? "target"
                            : name == choice_.noise_variance ? "noise variance"
                            : name == choice_.weight         ? "weight"
+                           : name == choice_.groups         ? "groups"
                            : names_rows                     ? "names of rows"
                                                             : "left out";
+    } else if (column->constant) {
+      reading["read_as"] = "constant";
     } else if (column->categories.empty()) {
       reading["read_as"] = column->truth_values ? "truth value" : "number";
     } else {
@@ -405,10 +408,22 @@ nlohmann::ordered_json TableEncoding::readings(const NamedTable& train) const {
 nlohmann::ordered_json TableEncoding::unknown_cells(const NamedTable& named) const {
   nlohmann::ordered_json counts = nlohmann::ordered_json::object();
   for (const Column& column : columns_) {
-    if (column.categories.empty()) continue;
+    if (column.categories.empty() || column.constant) continue;
     const auto fields = texts_of(named, column.name);
     const auto count = std::ranges::count_if(
         fields, [&](const std::string& field) { return !column.lacks(field) && !column.place(field); });
+    if (count > 0) counts[column.name] = count;
+  }
+  return counts;
+}
+
+nlohmann::ordered_json TableEncoding::new_values(const NamedTable& named) const {
+  nlohmann::ordered_json counts = nlohmann::ordered_json::object();
+  for (const Column& column : columns_) {
+    if (!column.constant) continue;
+    const auto count = std::ranges::count_if(texts_of(named, column.name), [&](const std::string& field) {
+      return !is_as_trained(column, field);
+    });
     if (count > 0) counts[column.name] = count;
   }
   return counts;

@@ -52,6 +52,7 @@ struct EncodingChoice {
   std::optional<char> separator;  ///< Of the fields of files; absent: the one that the header has.
   std::optional<std::string> noise_variance;  ///< The column of known noise variances of targets.
   std::optional<std::string> weight;          ///< The column of the weights of rows.
+  std::optional<std::string> groups;          ///< The column of the groups of rows, left out together.
 };
 
 /// The columns of a training table as numbers, for it and for others like it. Columns that hold numbers only are
@@ -59,7 +60,8 @@ struct EncodingChoice {
 /// categories, one number for each that the training table has: 1 where it stands, else 0. Dates, and numbers in
 /// another notation than the choice has, are errors rather than categories. A cell is missing where it holds nothing
 /// but blanks, in columns of numbers also where is_word_of_missing(). What fills it is known from the training rows
-/// alone. All errors are DataErrors that name file, line and column.
+/// alone. Columns that are the same in all training rows, of which there are two or more, are no inputs: predictions do
+/// not depend on them. All errors are DataErrors that name file, line and column.
 class TableEncoding {
  public:
   TableEncoding(const NamedTable& train, const EncodingChoice& choice);
@@ -96,6 +98,10 @@ class TableEncoding {
   /// The columns with cells of categories that the training rows did not have, each with their number: {"colour": 3}.
   [[nodiscard]] nlohmann::ordered_json unknown_cells(const NamedTable& named) const;
 
+  /// The columns that are the same in all training rows, as they are there, each with the number of cells that hold
+  /// another value: {"a": 3}.
+  [[nodiscard]] nlohmann::ordered_json new_values(const NamedTable& named) const;
+
   /// The columns in which cells of inputs are missing, each with their number: {"a": 3}.
   [[nodiscard]] nlohmann::ordered_json missing_cells(const NamedTable& named) const;
 
@@ -109,9 +115,10 @@ class TableEncoding {
     std::vector<double> fill;             ///< What a missing cell becomes; empty: an error.
     bool marks_missing = false;           ///< Whether one more number says where cells are missing.
     bool truth_values = false;            ///< Whether its numbers are written as true and false.
+    std::optional<std::string> constant;  ///< What all training rows have; absent: they differ.
 
     /// Numbers that it becomes.
-    [[nodiscard]] std::size_t width() const { return numbers() + (marks_missing ? 1 : 0); }
+    [[nodiscard]] std::size_t width() const { return constant ? 0 : numbers() + (marks_missing ? 1 : 0); }
     [[nodiscard]] std::size_t numbers() const { return categories.empty() ? 1 : categories.size(); }
     [[nodiscard]] bool lacks(const std::string& field) const;
     /// The place of a category; nothing for one that the training rows did not have.
@@ -123,6 +130,9 @@ class TableEncoding {
   [[nodiscard]] double number_of(const Column& column, const NamedTable& named, std::size_t row,
                                  const std::string& field) const;
   void find_fill(Column& column, const NamedTable& train) const;
+  void find_constant(Column& column, const NamedTable& train) const;
+  /// Whether a field of a constant column holds what all training rows have, or nothing.
+  [[nodiscard]] bool is_as_trained(const Column& column, const std::string& field) const;
   void find_categories(Column& column, const NamedTable& train, std::vector<std::string> fields) const;
   [[nodiscard]] bool is_left_out(const NamedTable& named, const std::string& name) const;
   /// Throws for a category that the training rows did not have, and names all of them.

@@ -31,22 +31,18 @@ std::string row_bytes(const xt::xarray<double>& x, std::size_t row) {
   return bytes;
 }
 
-bool is_constant_number(const xt::xarray<double>& x, std::size_t column) {
-  for (std::size_t row = 1; row < x.shape(0); ++row)
-    if (x(row, column) != x(0, column)) return false;
-  return true;
-}
-
 }  // namespace
 
 std::string readings_text(const nlohmann::ordered_json& readings) {
   const std::vector<std::pair<std::string, std::string>> kinds{{"number", "numbers"},
                                                                {"truth value", "truth values"},
                                                                {"category", "categories"},
+                                                               {"constant", "constant"},
                                                                {"left out", "left out"},
                                                                {"names of rows", "names of rows"},
                                                                {"noise variance", "noise variances"},
                                                                {"weight", "weights"},
+                                                               {"groups", "groups"},
                                                                {"target", "target"}};
   std::map<std::string, std::vector<std::string>> names;
   for (const auto& reading : readings) {
@@ -62,24 +58,23 @@ std::string readings_text(const nlohmann::ordered_json& readings) {
   return "columns: " + text;
 }
 
-std::string constant_columns_text(const xt::xarray<double>& train, const TableEncoding& encoding,
-                                  const nlohmann::ordered_json& readings) {
-  const std::vector<Index> places = encoding.number_columns();
-  std::map<Index, bool> constant;
-  for (std::size_t c = 0; c < places.size(); ++c) {
-    const bool one = is_constant_number(train, c);
-    const auto [entry, is_first] = constant.try_emplace(places[c], one);
-    if (!is_first) entry->second = entry->second && one;
-  }
+std::string constant_columns_text(const nlohmann::ordered_json& readings) {
   std::vector<std::string> names;
-  Index place = 0;
-  for (const auto& reading : readings) {
-    const std::string& kind = reading.at("read_as").get_ref<const std::string&>();
-    if (kind != "number" && kind != "truth value" && kind != "category") continue;
-    if (constant[place++]) names.push_back(reading.at("name"));
-  }
-  if (names.empty() || train.shape(0) < 2) return "";
-  return fmt::format("the same in all training rows, and so of no use: {}", short_list(names));
+  for (const auto& reading : readings)
+    if (reading.at("read_as") == "constant") names.push_back(reading.at("name"));
+  if (names.empty()) return "";
+  return fmt::format("the same in all training rows, and left out of the inputs: {}", short_list(names));
+}
+
+std::string new_values_text(const nlohmann::ordered_json& cells, const std::string& part) {
+  std::string list;
+  for (const auto& [name, count] : cells.items())
+    list += fmt::format("{}{} in '{}'", list.empty() ? "" : ", ", count.get<std::size_t>(), name);
+  if (list.empty()) return "";
+  return fmt::format(
+      "{} rows have other values in columns that were the same in all training rows ({}): predictions "
+      "do not depend on them",
+      part, list);
 }
 
 std::string shared_rows_text(const xt::xarray<double>& train, const xt::xarray<double>& others,

@@ -217,6 +217,57 @@ Vector<double> read_row_factors(const ArrayFolderReader& folder) {
   return folder.vector("row_factors.npy");
 }
 
+Vector<double> as_numbers(const std::vector<Index>& indices) {
+  Vector<double> numbers(static_cast<Index>(indices.size()));
+  std::ranges::transform(indices, numbers.begin(), [](Index index) { return static_cast<double>(index); });
+  return numbers;
+}
+
+/// Whole numbers from 0 to `end` - 1.
+std::vector<Index> read_indices(const ArrayFolderReader& folder, const char* name, Index end) {
+  std::vector<Index> indices;
+  for (const double number : folder.vector(name)) {
+    if (!(number >= 0) || !(number < static_cast<double>(end)) || number != std::floor(number))
+      folder.document().fail(
+          fmt::format("{}: expected whole numbers from 0 to {}, got {}", name, end - 1, number));
+    indices.push_back(static_cast<Index>(number));
+  }
+  return indices;
+}
+
+bool has(const ArrayFolderReader& folder, const char* field) {
+  return folder.document().contains(field) && folder.document().at(field).get<bool>();
+}
+
+void write_rows(ArrayFolderWriter& folder, Json& document, const ModelState& state) {
+  document["has_repeated_rows"] = !state.rows.inputs.empty();
+  document["has_row_weights"] = state.rows.weights.size() > 0;
+  document["has_groups"] = !state.groups.empty();
+  if (!state.rows.inputs.empty()) {
+    folder.write("row_inputs.npy", as_numbers(state.rows.inputs));
+    folder.write("row_targets.npy", state.rows.targets);
+  }
+  if (state.rows.weights.size() > 0) folder.write("row_weights.npy", state.rows.weights);
+  if (!state.groups.empty()) folder.write("groups.npy", as_numbers(state.groups));
+}
+
+/// Models of before have none of them: each row was an input.
+void read_rows(const ArrayFolderReader& folder, ModelState& state) {
+  const Index inputs = state.targets.rows();
+  if (has(folder, "has_repeated_rows")) {
+    state.rows.inputs = read_indices(folder, "row_inputs.npy", inputs);
+    state.rows.targets = folder.matrix("row_targets.npy");
+  }
+  if (has(folder, "has_row_weights")) state.rows.weights = folder.vector("row_weights.npy");
+  if (has(folder, "has_groups")) state.groups = read_indices(folder, "groups.npy", inputs);
+  const auto rows = static_cast<Index>(state.rows.inputs.size());
+  if (state.rows.targets.rows() != rows || (rows > 0 && state.rows.targets.cols() != state.targets.cols()) ||
+      (state.rows.weights.size() > 0 && state.rows.weights.size() != rows) ||
+      (!state.groups.empty() && static_cast<Index>(state.groups.size()) != inputs))
+    folder.document().fail(fmt::format("the files do not fit each other: {} inputs, {} rows, {} groups",
+                                       inputs, rows, state.groups.size()));
+}
+
 /// Models of before have none: their law was normal.
 ObservationLaw read_law(const JsonValue& document) {
   if (!document.contains("observation_law")) return {};
@@ -320,6 +371,7 @@ void Model::save(const std::filesystem::path& path) const {
       },
       state_->kernel);
   folder.write("y.npy", state_->targets);
+  write_rows(folder, document, *state_);
   // The normal law, whose degrees of freedom JSON cannot hold, is no field.
   if (!state_->law.is_normal())
     document["observation_law"] = {{"degrees_of_freedom", state_->law.degrees_of_freedom},
@@ -352,6 +404,7 @@ Model Model::load(const std::filesystem::path& path, const GramOptions& options)
                    .row_factors = read_row_factors(folder),
                    .law = read_law(document),
                    .times = read_times(document)});
+    read_rows(folder, *state);
     check_sizes(folder, *state);
     if (std::holds_alternative<IterativeWeights>(state->posteriors.front().posterior))
       std::visit(

@@ -73,7 +73,77 @@ class WeightedGram final : public GramSource {
   bool rows_too_;
 };
 
+/// x [chosen, columns] with rows of zeros where the other inputs stand.
+Matrix<double> spread(const Matrix<double>& x, const std::vector<Index>& inputs, Index all) {
+  Matrix<double> wide = Matrix<double>::Zero(all, x.cols());
+  wide(inputs, Eigen::all) = x;
+  return wide;
+}
+
+/// P K P^T
+class ChosenOperator final : public KernelOperator {
+ public:
+  ChosenOperator(std::shared_ptr<const KernelOperator> inner, std::vector<Index> inputs)
+      : inner_{std::move(inner)}, inputs_{std::move(inputs)} {}
+
+  [[nodiscard]] Index size() const override { return static_cast<Index>(inputs_.size()); }
+  [[nodiscard]] Matrix<double> multiply(const Matrix<double>& x) const override {
+    return inner_->multiply(spread(x, inputs_, inner_->size()))(inputs_, Eigen::all);
+  }
+  [[nodiscard]] Vector<double> diagonal() const override { return inner_->diagonal()(inputs_); }
+  [[nodiscard]] Matrix<double> columns(std::span<const Index> indices) const override {
+    std::vector<Index> places;
+    for (const Index index : indices) places.push_back(inputs_[static_cast<std::size_t>(index)]);
+    return inner_->columns(places)(inputs_, Eigen::all);
+  }
+  [[nodiscard]] double epsilon() const override { return inner_->epsilon(); }
+
+ private:
+  std::shared_ptr<const KernelOperator> inner_;
+  std::vector<Index> inputs_;
+};
+
+class ChosenGram final : public GramSource {
+ public:
+  ChosenGram(std::unique_ptr<GramSource> inner, std::vector<Index> inputs, bool rows_too)
+      : inner_{std::move(inner)}, inputs_{std::move(inputs)}, rows_too_{rows_too} {}
+
+  [[nodiscard]] DoubleMatrix matrix(const std::string& kernel) const override {
+    return chosen(inner_->matrix(kernel));
+  }
+  [[nodiscard]] DoubleMatrix take(const std::string& kernel) override { return chosen(inner_->take(kernel)); }
+  [[nodiscard]] std::shared_ptr<const KernelOperator> as_operator(const std::string& kernel) const override {
+    return std::make_shared<const ChosenOperator>(inner_->as_operator(kernel), inputs_);
+  }
+  [[nodiscard]] CrossGram as_cross(const std::string& kernel) const override {
+    const CrossGram cross = inner_->as_cross(kernel);
+    return {cross.rows(), static_cast<Index>(inputs_.size()),
+            [cross, inputs = inputs_](Index first, Index count) -> Matrix<double> {
+              return cross.block(first, count)(Eigen::all, inputs);
+            },
+            [cross, inputs = inputs_](const Matrix<double>& x) {
+              return cross.multiply(spread(x, inputs, cross.columns()));
+            }};
+  }
+
+ private:
+  [[nodiscard]] DoubleMatrix chosen(DoubleMatrix matrix) const {
+    const double epsilon = matrix.epsilon();
+    if (rows_too_) return {Matrix<double>(matrix.matrix()(inputs_, inputs_)), epsilon};
+    return {Matrix<double>(matrix.matrix()(Eigen::all, inputs_)), epsilon};
+  }
+
+  std::unique_ptr<GramSource> inner_;
+  std::vector<Index> inputs_;
+  bool rows_too_;
+};
+
 }  // namespace
+
+std::unique_ptr<GramSource> chosen_gram(std::unique_ptr<GramSource> inner, std::vector<Index> inputs,
+                                        bool rows_too) {
+  return std::make_unique<ChosenGram>(std::move(inner), std::move(inputs), rows_too);
+}
 
 std::unique_ptr<GramSource> weighted_gram(std::unique_ptr<GramSource> inner, const Vector<double>& factors,
                                           bool rows_too) {

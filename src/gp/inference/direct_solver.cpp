@@ -16,9 +16,13 @@ Vector<double> constant(Index outputs, double value) { return Vector<double>::Co
 /// The posterior under the NNGP, in units in which the amplitude is 1 unless a function takes amplitudes.
 class RegressionPosterior final : public UnitPosterior {
  public:
-  RegressionPosterior(Regression fitted, Matrix<double> targets, const GramSources& grams,
+  RegressionPosterior(Regression fitted, Matrix<double> targets, const GramSources& grams, LeftOutSets sets,
                       std::optional<LeaveOneOut> others)
-      : fitted_{std::move(fitted)}, targets_{std::move(targets)}, grams_{grams}, others_{std::move(others)} {}
+      : fitted_{std::move(fitted)},
+        targets_{std::move(targets)},
+        grams_{grams},
+        sets_{std::move(sets)},
+        others_{std::move(others)} {}
 
   [[nodiscard]] Matrix<double> mean() const override {
     return fitted_.mean(grams_.test->matrix("nngp").take());
@@ -35,7 +39,7 @@ class RegressionPosterior final : public UnitPosterior {
   }
   [[nodiscard]] std::optional<LeaveOneOut> leave_one_out() const override {
     if (others_) return others_;
-    return fitted_.with_amplitude(1).leave_one_out(representative_inputs(targets_.rows()));
+    return fitted_.with_amplitude(1).leave_one_out(sets_);
   }
   [[nodiscard]] std::optional<double> log_marginal_likelihood(
       const Vector<double>& amplitudes) const override {
@@ -53,14 +57,16 @@ class RegressionPosterior final : public UnitPosterior {
   Regression fitted_;
   Matrix<double> targets_;
   const GramSources& grams_;
+  LeftOutSets sets_;
   std::optional<LeaveOneOut> others_;  ///< There if the choice of the regulariser has found them.
 };
 
 /// Networks trained for infinite time: the converged flow, which needs no eigenvectors.
 class ConvergedPosterior final : public UnitPosterior {
  public:
-  ConvergedPosterior(ConvergedFlow flow, const GramSources& grams, std::optional<LeaveOneOut> others)
-      : flow_{std::move(flow)}, grams_{grams}, others_{std::move(others)} {}
+  ConvergedPosterior(ConvergedFlow flow, const GramSources& grams, LeftOutSets sets,
+                     std::optional<LeaveOneOut> others)
+      : flow_{std::move(flow)}, grams_{grams}, sets_{std::move(sets)}, others_{std::move(others)} {}
 
   [[nodiscard]] Matrix<double> mean() const override { return flow_.mean(grams_.test->matrix("ntk")); }
   [[nodiscard]] Vector<double> variance() const override {
@@ -78,20 +84,21 @@ class ConvergedPosterior final : public UnitPosterior {
 
   /// Computed once.
   [[nodiscard]] const LeaveOneOut& others() const {
-    if (!others_) others_ = flow_.leave_one_out(representative_inputs(flow_.weights().rows()));
+    if (!others_) others_ = flow_.leave_one_out(sets_);
     return *others_;
   }
 
   ConvergedFlow flow_;
   const GramSources& grams_;
+  LeftOutSets sets_;
   mutable std::optional<LeaveOneOut> others_;
 };
 
 /// Networks trained for a finite or infinite time, from the eigenvectors of the NTK.
 class FlowPosterior final : public UnitPosterior {
  public:
-  FlowPosterior(GradientFlow flow, Index inputs, Index outputs, double time, const GramSources& grams)
-      : flow_{std::move(flow)}, inputs_{inputs}, outputs_{outputs}, time_{time}, grams_{grams} {}
+  FlowPosterior(GradientFlow flow, LeftOutSets sets, Index outputs, double time, const GramSources& grams)
+      : flow_{std::move(flow)}, sets_{std::move(sets)}, outputs_{outputs}, time_{time}, grams_{grams} {}
 
   [[nodiscard]] Matrix<double> mean() const override {
     return flow_.mean(time_, grams_.test->matrix("ntk").take());
@@ -113,12 +120,12 @@ class FlowPosterior final : public UnitPosterior {
  private:
   /// Computed once.
   [[nodiscard]] const LeaveOneOut& others() const {
-    if (!others_) others_ = flow_.leave_one_out(representative_inputs(inputs_));
+    if (!others_) others_ = flow_.leave_one_out(sets_);
     return *others_;
   }
 
   GradientFlow flow_;
-  Index inputs_;
+  LeftOutSets sets_;
   Index outputs_;
   double time_;
   const GramSources& grams_;
@@ -150,9 +157,13 @@ class DirectSolver : public KernelSolver {
           targets_.validation});
     if (targets_.apart)
       return select_regularisers(grams_.train->matrix(kernel), targets_.train, std::move(seen), by,
-                                 options_.candidates, options_.threads);
+                                 options_.candidates, options_.threads, targets_.left_out);
     return {select_regulariser(grams_.train->matrix(kernel), targets_.train, std::move(seen), by,
-                               options_.candidates, options_.threads)};
+                               options_.candidates, options_.threads, targets_.left_out)};
+  }
+
+  [[nodiscard]] LeftOutSets sets() const {
+    return representative_sets(targets_.train.rows(), targets_.left_out.groups);
   }
 
   /// Keeps the selections for others_of(), which uses their leave-one-out residuals again.
@@ -199,7 +210,7 @@ class DirectRegression final : public DirectSolver {
         Regression::fit(std::move(gram), targets, RelativeRegulariser(regulariser), options_.threads);
     std::vector<std::unique_ptr<UnitPosterior>> posteriors;
     posteriors.push_back(std::make_unique<RegressionPosterior>(std::move(regression), std::move(targets),
-                                                               grams_, others_of(outputs)));
+                                                               grams_, sets(), others_of(outputs)));
     return posteriors;
   }
 
@@ -223,9 +234,10 @@ class DirectFlow final : public DirectSolver {
     DoubleMatrix nngp = grams_.train->matrix("nngp"), ntk = grams_.train->matrix("ntk");
     if (targets_.apart)
       return selected(select_flow_regularisers(std::move(nngp), std::move(ntk), targets_.train,
-                                               std::move(seen), by, options_.candidates, options_.threads));
+                                               std::move(seen), by, options_.candidates, options_.threads,
+                                               targets_.left_out));
     return selected({select_flow_regulariser(std::move(nngp), std::move(ntk), targets_.train, std::move(seen),
-                                             by, options_.candidates, options_.threads)});
+                                             by, options_.candidates, options_.threads, targets_.left_out)});
   }
 
   [[nodiscard]] GramAccuracy accuracy() const override { return accuracy_of("ntk"); }
@@ -242,20 +254,19 @@ class DirectFlow final : public DirectSolver {
       // The inverse costs as much as two factorizations, its n columns one by one as much as six: up to a third of the
       // columns are cheaper singly.
       std::optional<LeaveOneOut> others = others_of(outputs);
-      const bool few = 3 * static_cast<Index>(representative_inputs(targets.rows()).size()) < targets.rows();
+      const bool few = 3 * static_cast<Index>(sets().inputs.size()) < targets.rows();
       const auto holds = options_.needs_amplitudes && !others && !few ? ConvergedFlow::Holds::inverse
                                                                       : ConvergedFlow::Holds::factor;
       posteriors.push_back(std::make_unique<ConvergedPosterior>(
           ConvergedFlow::fit(matrix("nngp"), matrix("ntk"), targets, noise, options_.threads, holds), grams_,
-          std::move(others)));
+          sets(), std::move(others)));
       return posteriors;
     }
     // The NNGP is fetched only when the NTK has been decomposed, so that both are not in memory from the start.
     const auto flow = GradientFlow::fit_late([&] { return matrix("nngp"); }, matrix("ntk"), targets, noise, 1,
                                              options_.threads);
     for (const double time : options_.times)
-      posteriors.push_back(
-          std::make_unique<FlowPosterior>(flow, targets.rows(), targets.cols(), time, grams_));
+      posteriors.push_back(std::make_unique<FlowPosterior>(flow, sets(), targets.cols(), time, grams_));
     return posteriors;
   }
 };

@@ -3,7 +3,7 @@
 #include <utility>
 
 #include "gp/gram_sources/weighted_gram.hpp"
-#include "gp/inference/known_noise.hpp"
+#include "gp/inference/observations.hpp"
 #include "gp/inference/output_groups.hpp"
 #include "widelimit/error.hpp"
 #include "widelimit/gp/known_noise.hpp"
@@ -14,6 +14,15 @@ namespace {
 Matrix<double> multiplied(const Vector<double>& factors, Matrix<double> targets) {
   if (factors.size() > 0) targets = factors.asDiagonal() * targets;
   return targets;
+}
+
+/// Kernels of the distinct inputs, from those of all rows.
+GramSources chosen(const std::optional<DistinctInputs>& inputs, GramSources grams) {
+  if (!inputs || inputs->repeats() == 0) return grams;
+  grams.train = chosen_gram(std::move(grams.train), inputs->rows, true);
+  if (grams.validation) grams.validation = chosen_gram(std::move(grams.validation), inputs->rows, false);
+  if (grams.test) grams.test = chosen_gram(std::move(grams.test), inputs->rows, false);
+  return grams;
 }
 
 GramSources multiplied(const Vector<double>& factors, GramSources grams) {
@@ -30,6 +39,7 @@ void Problem::join_validation() {
   Matrix<double> both(targets.rows() + validation->rows(), targets.cols());
   both << targets, *validation;
   targets = std::move(both);
+  inputs = std::exchange(joined_inputs, std::nullopt);
   validation.reset();
 }
 
@@ -44,10 +54,10 @@ Fitter::Fitter(Problem problem, FitOptions options, GramSources grams, MakeSolve
       options_{std::move(options)},
       make_solver_{std::move(make_solver)},
       scale_{fit_scale(problem_.targets, problem_.kind, options_)},
-      factors_{gp::row_factors({problem_.noise_variances, problem_.weights})},
-      standardised_{multiplied(factors_, scale_.standardised(problem_.targets)),
+      observations_{std::make_unique<const Observations>(problem_, scale_)},
+      standardised_{multiplied(row_factors(), scale_.standardised(input_targets())),
                     grams.validation ? scale_.standardised(*problem_.validation) : Matrix<double>(),
-                    problem_.apart()},
+                    problem_.apart(), observations_->left_out()},
       solver_options_{.criterion = options_.criterion,
                       .candidates = options_.candidates,
                       .times = {},
@@ -57,8 +67,14 @@ Fitter::Fitter(Problem problem, FitOptions options, GramSources grams, MakeSolve
                       .residual = options_.residual,
                       .stop = options_.stop,
                       .progress = options_.progress} {
-  grams_ = multiplied(factors_, std::move(grams));
+  for (double& candidate : solver_options_.candidates) candidate *= observations_->relative();
+  grams_ = multiplied(row_factors(), chosen(problem_.inputs, std::move(grams)));
 }
+
+Fitter::~Fitter() = default;
+
+const Matrix<double>& Fitter::input_targets() const { return observations_->means(); }
+const Vector<double>& Fitter::row_factors() const { return observations_->factors(); }
 
 std::unique_ptr<KernelSolver> Fitter::solver(const std::string& kernel, const std::vector<double>& times,
                                              bool kernels_follow) {
@@ -67,20 +83,39 @@ std::unique_ptr<KernelSolver> Fitter::solver(const std::string& kernel, const st
 }
 
 std::vector<Selection> Fitter::select(const std::string& kernel) {
-  return in_units_of(scale_, solver(kernel, {infinite_time}, true)->select(), problem_.targets.rows());
+  return told(solver(kernel, {infinite_time}, true)->select());
+}
+
+/// In the units of the targets, and relative to the mean diagonal of all rows.
+std::vector<Selection> Fitter::told(std::vector<Selection> selections) const {
+  selections = in_units_of(scale_, std::move(selections), observations_->inputs());
+  const double relative = observations_->relative();
+  if (relative == 1) return selections;
+  for (Selection& selection : selections) {
+    const double best = selection.best.value();
+    for (std::size_t i = 0; i < selection.scores.size(); ++i) {
+      if (selection.scores[i].relative_regulariser == best)
+        selection.best = RelativeRegulariser(options_.candidates[i]);
+      selection.scores[i].relative_regulariser = options_.candidates[i];
+    }
+    selection.noise_floor /= relative;
+    selection.gram.mean_diagonal *= relative;
+  }
+  return selections;
 }
 
 Fit Fitter::fit(const std::string& kernel, const std::vector<double>& times, bool kernels_follow,
                 const std::vector<Selection>& chosen) {
   const auto solves = solver(kernel, times, kernels_follow);
   std::vector<Selection> selections = chosen;
-  if (chosen.empty() && options_.chooses(problem_))
-    selections = in_units_of(scale_, solves->select(), problem_.targets.rows());
+  if (chosen.empty() && options_.chooses(problem_)) selections = told(solves->select());
   // A choice has computed the accuracy of the matrix on its way, unless that was another one; a model does not ask.
   if (chosen.empty() && !selections.empty())
     accuracy_ = selections.front().gram;
-  else if (!options_.keeps_posteriors)
+  else if (!options_.keeps_posteriors) {
     accuracy_ = solves->accuracy();
+    accuracy_.mean_diagonal *= observations_->relative();
+  }
   check_stop(options_.stop);
   const std::vector<Group> groups = groups_of(kernel, selections);
   Fit fitted{.parts = {}, .class_calibration = {}, .law = law(), .selections = std::move(selections)};
@@ -88,7 +123,8 @@ Fit Fitter::fit(const std::string& kernel, const std::vector<double>& times, boo
     const OutputGroup& outputs = groups[g].outputs;
     fitted.parts.push_back({outputs.outputs,
                             outputs.regulariser,
-                            solves->fit(outputs.outputs, outputs.regulariser, g + 1 == groups.size()),
+                            solves->fit(outputs.outputs, outputs.regulariser * observations_->relative(),
+                                        g + 1 == groups.size()),
                             {}});
     check_stop(options_.stop);
   }
@@ -107,7 +143,8 @@ std::vector<Fitter::Group> Fitter::groups_of(const std::string& kernel,
   if (options_.noise) given = noise_variance(*options_.noise, 1);
   // The noise stays what it is said to be, whatever the kernel is multiplied with.
   if (options_.is_in_units_of_targets())
-    given /= options_.amplitude.value_or(1) * grams_.train->as_operator(kernel)->diagonal().mean();
+    given /= options_.amplitude.value_or(1) * grams_.train->as_operator(kernel)->diagonal().mean() *
+             observations_->relative();
   std::vector<Group> groups;
   for (OutputGroup& outputs : output_groups(selections, given, scale_.outputs()))
     groups.push_back({std::move(outputs)});
@@ -143,20 +180,16 @@ Vector<double> Fitter::amplitudes_of(const UnitPosterior& posterior, const Group
 ClassCalibration Fitter::calibration_of(const UnitPosterior& posterior, double amplitude) const {
   if (problem_.kind == TargetKind::numbers || options_.amplitude || options_.is_in_units_of_targets())
     return {};
-  auto others = posterior.leave_one_out();
+  const auto others = posterior.leave_one_out();
   if (!others) return {};
-  if (factors_.size() > 0)
-    others = single_observations(std::move(*others), factors_(representative_inputs(factors_.size())),
-                                 posterior.lambda());
-  return fit_class_calibration({others->residuals, amplitude * others->variances}, problem_.targets)
-      .calibration;
+  return observations_->calibration(*others, amplitude, posterior.lambda()).calibration;
 }
 
 /// Noise that is known is no multiple of the amplitude that was fitted beside it: its law is taken as normal.
 ObservationLaw Fitter::law() const {
   const bool is_fitted = !options_.amplitude && !problem_.knows_noise() && !options_.is_in_units_of_targets();
   if (problem_.kind == TargetKind::classes || !is_fitted) return {};
-  return ObservationLaw::of_fitted_amplitude(problem_.targets.rows(), !options_.targets_as_they_are);
+  return ObservationLaw::of_fitted_amplitude(observations_->inputs(), !options_.targets_as_they_are);
 }
 
 void check_stop(const std::stop_token& stop) {

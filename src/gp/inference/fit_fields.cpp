@@ -61,11 +61,17 @@ std::vector<FitField> rows() {
        nullptr},
       {"weights", "--weight", "weights", "COLUMN", "numbers > 0, a row each", "1 for all",
        "Weights of the rows: the noise variance of a row is that of the model over its weight", nullptr},
+      {"groups", "--groups", "groups", "COLUMN", "texts or numbers, a row each", "each row by itself",
+       "Groups of rows, such as those of a patient: what is chosen or calibrated by data left out leaves out "
+       "all rows "
+       "of a group together, as it does with rows of equal inputs without being told",
+       nullptr},
       {"criterion", "--criterion", "criterion", "accuracy|mse|nlpd|evidence|loo", V::words(criterion_words()),
        "loo; with {solver=cg} mse",
        "What to choose by: accuracy, mse or nlpd (negative log predictive density) of the validation data, "
-       "evidence (log marginal likelihood, of the NNGP), or loo (leave-one-out density), which take no "
-       "validation data",
+       "evidence (log marginal likelihood, of the NNGP), or loo (leave-one-out density; of classes the log "
+       "loss of "
+       "their calibrated probabilities), which take no validation data",
        [](O& o, J v) { o.criterion = value_of(criterion_words(), v.get<std::string>()); }},
       {"grid", "--candidates", "grid", "R1,R2,...", V::above(0).list(), grid, "Regularisers to choose from",
        [](O& o, J v) { o.grid = v.get<std::vector<double>>(); }},
@@ -229,6 +235,10 @@ std::vector<Rule> rules_of_solvers() {
       {"solver", [](R r) { return r.is_model && r.solver == Solver::distributed; },
        "a model keeps the factor of its matrix, which ranks share among them: take {solver=cholesky} or "
        "{solver=cg}, or predict with gp"},
+      {"groups", [](R r) { return r.groups && iterates(r); },
+       "cg leaves no rows out, and has no use for them: leave them out, or take {solver=cholesky}"},
+      {"groups", [](R r) { return r.groups && r.solver == Solver::distributed; },
+       "ranks leave rows out one by one, and know no groups: leave them out, or take {solver=cholesky}"},
       {"solver", [](R r) { return iterates(r) && r.gives_time; },
        "cg knows networks after training only, no {time}: leave it out, or take {solver=cholesky}"},
       {"solver", [](R r) { return iterates(r) && r.knows_noise && !r.has_amplitude; },
@@ -386,6 +396,7 @@ FitRequest fit_request(const Problem& problem, const FitOptions& options, bool t
   request.gives_noise = options.is_in_units_of_targets();
   request.knows_noise = problem.knows_noise();
   request.weighs = problem.weights.size() > 0;
+  request.groups = problem.inputs && !problem.inputs->groups.empty();
   request.has_amplitude = options.amplitude.has_value();
   request.kind = problem.kind;
   request.inputs = problem.targets.rows();

@@ -91,7 +91,7 @@ class TestPredictions {
     // of an output by its factor.
     if (prediction.log_marginal_likelihood && !scale.is_identity())
       *prediction.log_marginal_likelihood -=
-          static_cast<double>(fitter_.problem().targets.rows()) * scale.factors().array().log().sum();
+          static_cast<double>(fitter_.input_targets().rows()) * scale.factors().array().log().sum();
     const Matrix<double> observed = prediction.variance.rowwise() + prediction.noise_variance.transpose();
     if (fitter_.problem().kind == TargetKind::classes)
       prediction.probabilities = prediction.class_calibration.probabilities(prediction.mean, observed.col(0));

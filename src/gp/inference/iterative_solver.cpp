@@ -2,6 +2,7 @@
 #include <utility>
 
 #include "gp/solvers/rounding_error.hpp"
+#include "widelimit/error.hpp"
 #include "widelimit/gp/iterative_regression.hpp"
 #include "widelimit/gp/kernel_solver.hpp"
 
@@ -68,7 +69,10 @@ class IterativeSolver final : public KernelSolver {
  public:
   IterativeSolver(std::string kernel, GramSources& grams, const SolverTargets& targets,
                   const SolverOptions& options)
-      : kernel_{std::move(kernel)}, grams_{grams}, targets_{targets}, options_{options} {}
+      : kernel_{std::move(kernel)}, grams_{grams}, targets_{targets}, options_{options} {
+    if (targets_.left_out.groups.empty()) return;
+    throw ArgumentError("conjugate gradients leave no inputs out, and have no use for groups");
+  }
 
   [[nodiscard]] std::vector<Selection> select() override {
     auto gram = grams_.train->as_operator(kernel_);

@@ -6,19 +6,23 @@
 #include <boost/math/tools/minima.hpp>
 #include <cmath>
 #include <limits>
+#include <numeric>
 #include <optional>
 
+#include "gp/inference/observations.hpp"
 #include "widelimit/error.hpp"
 #include "widelimit/gp/known_noise.hpp"
+#include "widelimit/gp/metrics.hpp"
 #include "widelimit/gp/not_positive_definite.hpp"
 #include "widelimit/gp/regression.hpp"
 
 namespace widelimit::gp {
 
-Vector<double> row_factors(const RowNumbers& numbers) {
+Vector<double> row_weights(const RowNumbers& numbers) {
   if (numbers.noise_variances.size() > 0)
-    return (numbers.noise_variances.mean() / numbers.noise_variances.array()).sqrt();
-  return numbers.weights.cwiseSqrt();
+    return (numbers.noise_variances.mean() / numbers.noise_variances.array()).matrix();
+  if ((numbers.weights.array() == 1).all()) return {};
+  return numbers.weights;
 }
 
 void require_row_numbers(const RowNumbers& numbers, Index rows, bool classes, const char* where) {
@@ -39,12 +43,110 @@ void require_row_numbers(const RowNumbers& numbers, Index rows, bool classes, co
     throw ArgumentError(fmt::format("{}: expected noise variances or weights, got both", where));
 }
 
-LeaveOneOut single_observations(LeaveOneOut others, const Vector<double>& factors, double lambda) {
-  const Vector<double> inverse = factors.cwiseInverse(), shares = inverse.cwiseAbs2();
-  others.residuals = inverse.asDiagonal() * others.residuals;
-  // The noise of a weighted row is lambda over its weight.
-  others.variances = shares.cwiseProduct(others.variances).array() + lambda * (1 - shares.array());
-  return others;
+Observations::Observations(const Problem& problem, const TargetScale& scale)
+    : problem_{problem}, weights_{row_weights({problem.noise_variances, problem.weights})} {
+  const Index n = problem.targets.rows();
+  rows_of_input_.resize(problem.inputs ? problem.inputs->rows.size() : static_cast<std::size_t>(n));
+  for (Index row = 0; row < n; ++row)
+    rows_of_input_[static_cast<std::size_t>(
+                       problem.inputs ? problem.inputs->of_row[static_cast<std::size_t>(row)] : row)]
+        .push_back(row);
+  if (repeats()) {
+    sums_ = Vector<double>::Zero(inputs());
+    means_ = Matrix<double>::Zero(inputs(), problem.targets.cols());
+    for (Index input = 0; input < inputs(); ++input) {
+      for (const Index row : rows_of_input_[static_cast<std::size_t>(input)]) {
+        const double weight = weights_.size() > 0 ? weights_(row) : 1;
+        sums_(input) += weight;
+        means_.row(input) += weight * problem.targets.row(row);
+      }
+      means_.row(input) /= sums_(input);
+      // Rounding would move the mean of equal targets.
+      const auto& rows = rows_of_input_[static_cast<std::size_t>(input)];
+      const auto first = problem.targets.row(rows.front());
+      if (std::ranges::all_of(rows, [&](Index row) { return problem.targets.row(row) == first; }))
+        means_.row(input) = first;
+    }
+    factors_ = sums_.cwiseSqrt();
+    if ((factors_.array() == 1).all()) factors_ = Vector<double>();
+  } else {
+    sums_ = weights_;
+    factors_ = weights_.cwiseSqrt();
+    means_ = problem.targets;
+  }
+  targets_ = scale.standardised(problem.targets);
+  standard_means_ = scale.standardised(means_);
+  represented_ =
+      representative_sets(inputs(), problem.inputs ? problem.inputs->groups : std::vector<Index>()).inputs;
+}
+
+double Observations::relative() const {
+  if (!repeats() || weights_.size() > 0) return 1;
+  return static_cast<double>(inputs()) / static_cast<double>(problem_.targets.rows());
+}
+
+/// Weights say that a row is a mean of observations: rows of one input are then one row, its mean. Without weights each
+/// is an observation.
+double Observations::share(Index row) const {
+  if (weights_.size() == 0) return 1;
+  const Index input = problem_.inputs ? problem_.inputs->of_row[static_cast<std::size_t>(row)] : row;
+  return weights_(row) / sums_(input);
+}
+
+/// With the factor f of an input, its prediction m from all others misses f times the mean of its rows by f (mean - m),
+/// with the variance f^2 v + lambda.
+Observations::Rows Observations::rows_of(const LeaveOneOut& unit, double lambda, Index first_output) const {
+  Rows rows;
+  for (const Index input : represented_)
+    for (const Index row : rows_of_input_[static_cast<std::size_t>(input)]) rows.rows.push_back(row);
+  const auto count = static_cast<Index>(rows.rows.size());
+  const Index outputs = unit.residuals.cols();
+  rows.others = {Matrix<double>(count, outputs), Vector<double>(count)};
+  rows.shares = Vector<double>(count);
+  Index at = 0;
+  for (std::size_t k = 0; k < represented_.size(); ++k) {
+    const Index input = represented_[k], place = static_cast<Index>(k);
+    const double factor = factors_.size() > 0 ? factors_(input) : 1;
+    for (const Index row : rows_of_input_[static_cast<std::size_t>(input)]) {
+      rows.others.residuals.row(at) =
+          unit.residuals.row(place) / factor +
+          (targets_.row(row) - standard_means_.row(input)).segment(first_output, outputs);
+      rows.others.variances(at) = std::max(unit.variances(place) - lambda, 0.0) / (factor * factor) + lambda;
+      rows.shares(at++) = share(row);
+    }
+  }
+  return rows;
+}
+
+Vector<double> Observations::class_counts() const {
+  const std::vector<int> labels = classes_of(problem_.targets);
+  Vector<double> counts = Vector<double>::Zero(std::max<Index>(2, problem_.targets.cols()));
+  for (std::size_t row = 0; row < labels.size(); ++row) counts(labels[row]) += share(static_cast<Index>(row));
+  return counts;
+}
+
+ClassCalibrationFit Observations::calibration(const LeaveOneOut& unit, double amplitude,
+                                              double lambda) const {
+  const Rows rows = rows_of(unit, lambda, 0);
+  const Matrix<double> seen = targets_(rows.rows, Eigen::all);
+  return fit_class_calibration(seen - rows.others.residuals, amplitude * rows.others.variances,
+                               classes_of(seen), class_counts(), rows.shares);
+}
+
+LeftOut Observations::left_out() const {
+  LeftOut left_out;
+  if (problem_.inputs) left_out.groups = problem_.inputs->groups;
+  if (problem_.kind == TargetKind::classes)
+    left_out.score = [this](const LeaveOneOut& unit, double amplitude, double lambda, Index) {
+      return calibration(unit, amplitude, lambda).log_loss;
+    };
+  else if (repeats() && weights_.size() == 0)
+    left_out.score = [this](const LeaveOneOut& unit, double amplitude, double lambda, Index first_output) {
+      LeaveOneOut rows = rows_of(unit, lambda, first_output).others;
+      rows.variances *= amplitude;
+      return rows.negative_log_predictive_density();
+    };
+  return left_out;
 }
 
 double known_noise_amplitude(const Matrix<double>& gram, const Matrix<double>& targets, double noise,

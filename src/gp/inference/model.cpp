@@ -89,7 +89,11 @@ CrossKernels cross_kernels(const ModelState& state, const Inputs<Scalar>& x, Ker
     }
     const auto result = kernel.gram_with_train(own, with(kernels, run));
     CrossKernels cross{result.nngp.template cast<double>(), result.ntk.template cast<double>()};
-    if (state.row_factors.size() > 0) cross.nngp *= state.row_factors.asDiagonal();
+    if (state.row_factors.size() > 0) {
+      // Either may be there alone.
+      for (Matrix<double>* kernel : {&cross.nngp, &cross.ntk})
+        if (kernel->size() > 0) *kernel *= state.row_factors.asDiagonal();
+    }
     return cross;
   });
 }
@@ -282,7 +286,7 @@ Workload Model::workload(const Inputs<Scalar>& x, const GramOptions& run) const 
     const double copies = (std::is_same_v<Own, Scalar> ? 0 : 1) + (kernel.flips() ? 1 : 0);
     const Plan plan = explain<Own>(network(), own, with(kernels_of(*state_), run), 0);
     return Workload{.work = Work::new_inputs,
-                    .needs = {.inputs = train_size(),
+                    .needs = {.inputs = input_count(),
                               .entry_bytes = sizeof(Own),
                               .kernels = kernels_of(*state_),
                               .finite_times = false,
@@ -373,6 +377,26 @@ std::vector<Matrix<double>> Model::prior_samples(const Inputs<Scalar>& x, Index 
                [&](const Matrix<double>& normals) { return spread(*state_, roots, normals); });
 }
 
+namespace {
+
+/// From what is left out of inputs to that of their rows, which have the noise of their own weights, not of the sum.
+ModelLeaveOneOut row_by_row(const ModelState& state, const ModelLeaveOneOut& inputs,
+                            const Vector<double>& noise) {
+  const RepeatedRows& rows = state.rows;
+  ModelLeaveOneOut others{rows.targets, Matrix<double>(rows.targets.rows(), rows.targets.cols())};
+  for (Index row = 0; row < rows.targets.rows(); ++row) {
+    const Index input = rows.inputs[static_cast<std::size_t>(row)];
+    const double factor = state.row_factors.size() > 0 ? state.row_factors(input) : 1,
+                 weight = rows.weights.size() > 0 ? rows.weights(row) : 1;
+    others.residuals.row(row) += inputs.residuals.row(input) - state.targets.row(input);
+    others.variances.row(row) =
+        inputs.variances.row(input) + (1 / weight - 1 / (factor * factor)) * noise.transpose();
+  }
+  return others;
+}
+
+}  // namespace
+
 ModelLeaveOneOut Model::leave_one_out() const {
   if (is_trained(*state_) && time() != infinite_time)
     throw ArgumentError(fmt::format(
@@ -381,16 +405,17 @@ ModelLeaveOneOut Model::leave_one_out() const {
         time()));
   require_factorized(*state_, "Model::leave_one_out", "which would solve for every training input");
   require_amplitudes(*state_, "Model::leave_one_out");
-  ModelLeaveOneOut others{Matrix<double>(train_size(), outputs()), Matrix<double>(train_size(), outputs())};
+  const LeftOutSets sets = all_sets(input_count(), state_->groups);
+  ModelLeaveOneOut others{Matrix<double>(input_count(), outputs()), Matrix<double>(input_count(), outputs())};
   for (const OutputPosterior& part : state_->posteriors) {
     const auto* trained = std::get_if<TrainedNetworks>(&part.posterior);
-    const LeaveOneOut unit = trained != nullptr ? trained->flow.leave_one_out()
-                                                : std::get<Regression>(part.posterior).leave_one_out();
+    const LeaveOneOut unit = trained != nullptr ? trained->flow.leave_one_out(sets)
+                                                : std::get<Regression>(part.posterior).leave_one_out(sets);
     for (std::size_t k = 0; k < part.outputs.size(); ++k) {
       const Index output = part.outputs[k];
-      others.residuals.col(output) =
+      others.residuals(sets.inputs, output) =
           state_->scale.factors()(output) * unit.residuals.col(static_cast<Index>(k));
-      others.variances.col(output) = variance_factor(*state_, part, k) * unit.variances;
+      others.variances(sets.inputs, output) = variance_factor(*state_, part, k) * unit.variances;
     }
   }
   if (state_->row_factors.size() > 0) {
@@ -398,7 +423,7 @@ ModelLeaveOneOut Model::leave_one_out() const {
     others.residuals = inverse.asDiagonal() * others.residuals;
     others.variances = inverse.cwiseAbs2().asDiagonal() * others.variances;
   }
-  return others;
+  return state_->rows.inputs.empty() ? others : row_by_row(*state_, others, noise_variance());
 }
 
 double Model::log_marginal_likelihood() const {
@@ -427,7 +452,7 @@ double Model::log_marginal_likelihood() const {
       sum += regression.output(c, targets).with_amplitude(part.amplitudes(c)).log_marginal_likelihood();
   }
   // Densities of the targets in their own units: standardising divided each target by its output's factor.
-  return sum - static_cast<double>(train_size()) * state_->scale.factors().array().log().sum();
+  return sum - static_cast<double>(input_count()) * state_->scale.factors().array().log().sum();
 }
 
 template Workload Model::workload(const Inputs<float>&, const GramOptions&) const;

@@ -1,10 +1,6 @@
 // What a model says of itself, as it stands in its state.
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <functional>
-#include <memory>
-#include <string_view>
 #include <type_traits>
 #include <unordered_map>
 #include <utility>
@@ -12,6 +8,7 @@
 #include <vector>
 
 #include "gp/checks.hpp"
+#include "gp/data_side/input_identity.hpp"
 #include "gp/inference/model_state.hpp"
 #include "kernel/inputs/copied_inputs.hpp"
 #include "widelimit/error.hpp"
@@ -23,25 +20,15 @@
 namespace widelimit::gp {
 namespace {
 
-/// Equal inputs have equal numbers; 0 and -0 are one number.
-template <typename Scalar>
-std::size_t hash_of(const Inputs<Scalar>& x, Index i) {
-  std::vector<Scalar> numbers;
-  for (const Scalar number : x[i]) numbers.push_back(number + Scalar{0});
-  return std::hash<std::string_view>{}(
-      {reinterpret_cast<const char*>(numbers.data()), numbers.size() * sizeof(Scalar)});
-}
-
 template <typename Scalar>
 Index equal_inputs(const Inputs<Scalar>& train, const Inputs<Scalar>& x) {
   if (x.is_masked() || train.is_masked() || !x.graphs().empty() || !train.graphs().empty()) return 0;
   std::unordered_map<std::size_t, Index> known;
-  for (Index i = 0; i < train.size(); ++i) known.try_emplace(hash_of(train, i), i);
+  for (Index i = 0; i < train.size(); ++i) known.try_emplace(hash_of_input(train, i), i);
   Index count = 0;
   for (Index i = 0; i < x.size(); ++i) {
-    const auto found = known.find(hash_of(x, i));
-    if (found == known.end() || train.shape(found->second) != x.shape(i)) continue;
-    count += std::ranges::equal(train[found->second], x[i]) ? 1 : 0;
+    const auto found = known.find(hash_of_input(x, i));
+    count += found != known.end() && are_equal_inputs(train, found->second, x, i) ? 1 : 0;
   }
   return count;
 }
@@ -84,15 +71,6 @@ double variance_factor(const ModelState& state, const OutputPosterior& part, std
 void require_time(double time, const char* where) {
   if (!(time >= 0))
     throw ArgumentError(fmt::format("{}: time must be 0 or more, or infinite_time, got {}", where, time));
-}
-
-double ModelLeaveOneOut::negative_log_predictive_density() const {
-  return gp::negative_log_predictive_density(residuals, variances,
-                                             Matrix<double>::Zero(residuals.rows(), residuals.cols()));
-}
-
-double ModelLeaveOneOut::mean_squared_error() const {
-  return residuals.squaredNorm() / static_cast<double>(residuals.size());
 }
 
 Model Model::with_amplitude(double amplitude) const {
@@ -159,7 +137,11 @@ Vector<double> Model::noise_variance() const { return by_output(*state_, unit_no
 
 const TargetScale& Model::target_scale() const { return state_->scale; }
 
-Index Model::train_size() const { return state_->targets.rows(); }
+Index Model::train_size() const {
+  const std::vector<Index>& rows = state_->rows.inputs;
+  return rows.empty() ? input_count() : static_cast<Index>(rows.size());
+}
+Index Model::input_count() const { return state_->targets.rows(); }
 Index Model::outputs() const { return state_->targets.cols(); }
 
 const Network& Model::network() const {

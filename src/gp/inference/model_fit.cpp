@@ -1,11 +1,13 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <functional>
 #include <nlohmann/json.hpp>
 #include <utility>
 
 #include "gp/checks.hpp"
+#include "gp/inference/known_noise.hpp"
 #include "gp/inference/model_state.hpp"
 #include "kernel/inputs/copied_inputs.hpp"
 #include "kernel/inputs/require_inputs.hpp"
@@ -97,6 +99,14 @@ class ModelGrams {
     if (together) hold(std::move(together));
   }
 
+  [[nodiscard]] const Inputs<Scalar>& train() const { return kernel_.train(); }
+  /// Keeps these of the training inputs, for a model.
+  void keep(const std::vector<Index>& rows) {
+    train_.reset();
+    kernel_ = ModelKernel<Scalar>(task_.network, inputs_of_rows(kernel_.train(), rows), task_.options.flip,
+                                  task_.options.gram);
+    if (iterative_) iterative_ = std::make_shared<IterativeKernels<Scalar>>(kernel_);
+  }
   [[nodiscard]] ModelKernel<Scalar> take_kernel() { return std::move(kernel_); }
   [[nodiscard]] const std::shared_ptr<IterativeKernels<Scalar>>& iterative() const { return iterative_; }
 
@@ -162,6 +172,7 @@ class ModelFitting {
       // The regulariser is chosen with validation data held back, and the model is fitted to all data.
       if (chooses) selections = select(false);
       grams_.join();
+      to_fit.joined_inputs = joined_inputs(task_.train.x, task_.validation->x, options_.groups);
       to_fit.join_validation();
     }
     const bool validates = chooses && !options_.refit && needs_validation(fit_options(options_).criterion);
@@ -171,7 +182,11 @@ class ModelFitting {
 
  private:
   [[nodiscard]] std::string kernel() const { return options_.kind == ModelKind::bayesian ? "nngp" : "ntk"; }
-  [[nodiscard]] Problem problem() const { return problem_of(task_.train, task_.validation, options_); }
+  [[nodiscard]] Problem problem() const {
+    Problem problem = problem_of(task_.train, task_.validation, options_);
+    problem.inputs = distinct_inputs(task_.train.x, options_.groups);
+    return problem;
+  }
 
   [[nodiscard]] std::unique_ptr<Fitter> fitter(Problem problem, bool validate, bool last) {
     const MakeSolver solvers = [this](const std::string& kernel, GramSources& grams,
@@ -191,13 +206,22 @@ class ModelFitting {
     for (FittedOutputs& part : fitted.parts)
       posteriors.push_back({std::move(part.outputs), *part.posteriors.front()->kept(),
                             std::move(part.amplitudes), fitted.class_calibration, part.regulariser});
-    ModelState state{grams_.take_kernel(), std::move(posteriors),       fits.problem().targets,
+    const Problem& problem = fits.problem();
+    RepeatedRows rows;
+    if (problem.inputs->repeats() > 0) {
+      grams_.keep(problem.inputs->rows);
+      rows = {problem.inputs->of_row, problem.targets,
+              row_weights({problem.noise_variances, problem.weights})};
+    }
+    ModelState state{grams_.take_kernel(), std::move(posteriors),       fits.input_targets(),
                      fits.scale(),         options_.class_names,        options_.preprocessing,
                      options_.preparation, std::move(fitted.selections)};
     state.row_factors = fits.row_factors();
     state.iterative = grams_.iterative();
     state.law = fitted.law;
     state.times = options_.times;
+    state.rows = std::move(rows);
+    state.groups = problem.inputs->groups;
     return state;
   }
 
@@ -213,6 +237,7 @@ FitRequest request_of(const Problem& problem, const ModelOptions& options) {
   request.gives_time = options.time != infinite_time || !options.times.empty();
   request.criterion = options.criterion;
   request.refits = options.refit;
+  request.groups = !options.groups.empty();
   request.flips = options.flip;
   request.relevance = options.learning.how == InputLearning::relevance;
   request.features = options.learning.how == InputLearning::features;
@@ -259,6 +284,9 @@ void require_data(const LabelledInputs<Scalar>& train, const LabelledInputs<Scal
     require_shape(validation->y, -1, train.y.cols(), fit_place, "the validation targets");
   }
   require_options(options, train.y.cols());
+  if (!options.groups.empty() && static_cast<Index>(options.groups.size()) != train.x.size())
+    throw ArgumentError(fmt::format("{}: groups: expected one for each of {} training inputs, got {}",
+                                    fit_place, train.x.size(), options.groups.size()));
   const Problem problem = problem_of(train, validation, options);
   require_rows(problem, fit_place);
   require_fit(request_of(problem, options), options.door, options.door == Door::cpp ? fit_place : "");
@@ -286,6 +314,7 @@ LearnedTask<Scalar> learned_task(const Network& network, const LabelledInputs<Sc
   learning.kernel = options.kind == ModelKind::bayesian ? Kernels::nngp : Kernels::ntk;
   learning.kind = kind_of(options);
   learning.noise = options.noise;
+  learning.row_groups = options.groups;
   LearnedInputs learned = learn_inputs(
       network, train.x, fit_scale(train.y, learning.kind, fit_options(options)).standardised(train.y),
       learning, {.threads = options.gram.threads, .stop = options.gram.stop});

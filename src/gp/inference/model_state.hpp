@@ -38,6 +38,13 @@ struct OutputPosterior {
   double regulariser = std::numeric_limits<double>::quiet_NaN();
 };
 
+/// The rows of a model some of whose inputs are equal.
+struct RepeatedRows {
+  std::vector<Index> inputs = {};  ///< Which of the model's inputs each row has; empty: each has its own.
+  Matrix<double> targets = {};     ///< [rows, outputs], in their own units; empty as above.
+  Vector<double> weights = {};     ///< [rows]; empty as above, and where none are given.
+};
+
 using AnyModelKernel = std::variant<ModelKernel<float>, ModelKernel<double>>;
 
 /// Of the type of the training inputs.
@@ -48,7 +55,7 @@ using AnyIterativeKernels =
 struct ModelState {
   AnyModelKernel kernel;
   std::vector<OutputPosterior> posteriors;
-  Matrix<double> targets;  ///< [n, outputs], in their own units.
+  Matrix<double> targets;  ///< [n, outputs], in their own units: means over the rows of each input.
   TargetScale scale;
   std::vector<std::string> class_names;
   Preprocessing preprocessing;
@@ -62,6 +69,8 @@ struct ModelState {
   AnyIterativeKernels iterative = {};  ///< Null unless the posteriors are IterativeWeights.
   ObservationLaw law = {};             ///< Of numbers around their means.
   std::vector<double> times = {};      ///< ModelOptions::times
+  RepeatedRows rows = {};
+  std::vector<Index> groups = {};  ///< Of the inputs; see DistinctInputs.
 };
 
 /// Null unless conjugate gradients fitted the model.

@@ -77,7 +77,7 @@ LearnedInputs learn_features(const Network& network, const Inputs<double>& x, co
   for (int round = 0; round <= options.rounds; ++round) {
     const Inputs<double> mapped = map.apply(x);
     const Matrix<double> kernel = learning_gram(network, mapped, options.kernel, run);
-    const LeftOutChoice choice = left_out_choice(kernel, y, options.kind, run.threads);
+    const LeftOutChoice choice = left_out_choice(kernel, {y, options.kind, options.row_groups}, run.threads);
     learned.course.push_back(choice.score);
     if (round > 0 && choice.score < lowest) {
       learned.map = map;

@@ -35,35 +35,38 @@ Vector<double> log_losses(const Matrix<double>& means, const Vector<double>& var
 
 }  // namespace
 
-double left_out_score(const Regression& regression, const Matrix<double>& targets, TargetKind kind) {
-  const LeaveOneOut others = regression.leave_one_out();
-  if (kind == TargetKind::numbers) return others.negative_log_predictive_density();
-  return log_losses(targets - others.residuals, others.variances, calibration_of(others, targets), targets)
-      .mean();
+double left_out_score(const Regression& regression, const LearningTargets& train) {
+  const LeftOutSets sets = all_sets(train.targets.rows(), train.groups);
+  const LeaveOneOut others = regression.leave_one_out(sets);
+  if (train.kind == TargetKind::numbers) return others.negative_log_predictive_density();
+  const Matrix<double> seen = train.targets(sets.inputs, Eigen::all);
+  return log_losses(seen - others.residuals, others.variances, calibration_of(others, seen), seen).mean();
 }
 
-Vector<double> held_out_scores(const Regression& regression, const Matrix<double>& train_targets,
-                               const HeldOut& held, TargetKind kind) {
+Vector<double> held_out_scores(const Regression& regression, const LearningTargets& train,
+                               const HeldOut& held) {
   const Matrix<double> means = regression.mean(held.cross);
   const Vector<double> variances =
       regression.variance(held.cross, held.variances).array() + regression.noise_variance();
-  if (kind == TargetKind::classes)
-    return log_losses(means, variances, calibration_of(regression.leave_one_out(), train_targets),
+  if (train.kind == TargetKind::classes) {
+    const LeftOutSets sets = all_sets(train.targets.rows(), train.groups);
+    return log_losses(means, variances,
+                      calibration_of(regression.leave_one_out(sets), train.targets(sets.inputs, Eigen::all)),
                       held.targets);
+  }
   const auto outputs = static_cast<double>(means.cols());
   const Vector<double> squares = (held.targets - means).rowwise().squaredNorm();
   return 0.5 *
          (outputs * (2 * std::numbers::pi * variances.array()).log() + squares.array() / variances.array());
 }
 
-LeftOutChoice left_out_choice(const Matrix<double>& gram, const Matrix<double>& targets, TargetKind kind,
-                              int threads) {
+LeftOutChoice left_out_choice(const Matrix<double>& gram, const LearningTargets& train, int threads) {
   std::optional<LeftOutChoice> best;
   std::optional<NotPositiveDefinite> last;
   for (const double value : regulariser_grid()) {
     try {
-      const Regression regression = Regression::fit(gram, targets, RelativeRegulariser(value), threads);
-      const double score = left_out_score(regression, targets, kind);
+      const Regression regression = Regression::fit(gram, train.targets, RelativeRegulariser(value), threads);
+      const double score = left_out_score(regression, train);
       if (!best || score < best->score) best = LeftOutChoice{value, score};
     } catch (const NotPositiveDefinite& error) {
       last = error;

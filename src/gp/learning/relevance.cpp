@@ -282,8 +282,10 @@ LearnedInputs learn_relevance(const Network& network, const Inputs<double>& x, c
   LearnedInputs learned{.map = {}, .network = network};
   const Matrix<double> gram = learning_gram(network, x, options.kernel, run);
   const Noise begin =
-      options.noise ? *options.noise
-                    : RelativeRegulariser(left_out_choice(gram, y, options.kind, run.threads).regulariser);
+      options.noise
+          ? *options.noise
+          : RelativeRegulariser(
+                left_out_choice(gram, {y, options.kind, options.row_groups}, run.threads).regulariser);
   learned.course.push_back(Regression::fit(gram, y, begin, run.threads).log_marginal_likelihood());
   RelevanceObjective objective(network, x, y, options, run);
   minimise(objective, options.steps);

@@ -228,7 +228,7 @@ namespace {
 std::vector<Selection> select_by_regression(DoubleMatrix gram, const Matrix<double>& targets,
                                             std::optional<ValidationKernel> validation, Criterion criterion,
                                             const std::vector<double>& grid, int threads,
-                                            OutputChoice choice) {
+                                            const LeftOut& left_out, OutputChoice choice) {
   threads = numerics::resolve_threads(threads, where);
   require_grid(grid);
   require_data_for(criterion, validation.has_value());
@@ -245,35 +245,37 @@ std::vector<Selection> select_by_regression(DoubleMatrix gram, const Matrix<doub
     if (seen->variances.size() > 0) require_test_variances(seen->variances, seen->cross.rows(), where);
   }
   const numerics::BlasThreads guard(useful_threads(n, threads));
-  return select_by_band(std::move(gram), grid, criterion,
-                        [&](BandForm form, const std::vector<double>& lambdas) {
-                          return regression_scores(std::move(form), targets, lambdas, seen,
-                                                   criterion == Criterion::leave_one_out, choice);
-                        });
+  return select_by_band(
+      std::move(gram), grid, criterion, [&](BandForm form, const std::vector<double>& lambdas) {
+        return regression_scores(std::move(form), targets, lambdas, seen,
+                                 criterion == Criterion::leave_one_out ? &left_out : nullptr, choice);
+      });
 }
 
 }  // namespace
 
 Selection select_regulariser(DoubleMatrix gram, const Matrix<double>& targets,
                              std::optional<ValidationKernel> validation, Criterion criterion,
-                             const std::vector<double>& grid, int threads) {
+                             const std::vector<double>& grid, int threads, const LeftOut& left_out) {
   return select_by_regression(std::move(gram), targets, std::move(validation), criterion, grid, threads,
-                              OutputChoice::together)
+                              left_out, OutputChoice::together)
       .front();
 }
 
 std::vector<Selection> select_regularisers(DoubleMatrix gram, const Matrix<double>& targets,
                                            std::optional<ValidationKernel> validation, Criterion criterion,
-                                           const std::vector<double>& grid, int threads) {
+                                           const std::vector<double>& grid, int threads,
+                                           const LeftOut& left_out) {
   return select_by_regression(std::move(gram), targets, std::move(validation), criterion, grid, threads,
-                              OutputChoice::apart);
+                              left_out, OutputChoice::apart);
 }
 
 namespace {
 
 std::vector<Selection> select_by_flow(DoubleMatrix nngp, DoubleMatrix ntk, const Matrix<double>& targets,
                                       std::optional<ValidationKernels> validation, Criterion criterion,
-                                      const std::vector<double>& grid, int threads, OutputChoice choice) {
+                                      const std::vector<double>& grid, int threads, const LeftOut& left_out,
+                                      OutputChoice choice) {
   threads = numerics::resolve_threads(threads, where);
   require_grid(grid);
   require_data_for(criterion, validation.has_value());
@@ -304,19 +306,19 @@ std::vector<Selection> select_by_flow(DoubleMatrix nngp, DoubleMatrix ntk, const
       criterion == Criterion::leave_one_out || criterion == Criterion::negative_log_predictive_density;
   // Without densities the NNGP is not needed, and its memory is freed.
   if (!densities) k = Matrix<double>();
-  return select_by_band(std::move(ntk), grid, criterion,
-                        [&](BandForm form, const std::vector<double>& lambdas) {
-                          return flow_scores(std::move(form), std::move(k), targets, lambdas, seen, choice);
-                        });
+  return select_by_band(
+      std::move(ntk), grid, criterion, [&](BandForm form, const std::vector<double>& lambdas) {
+        return flow_scores(std::move(form), std::move(k), targets, lambdas, seen, left_out, choice);
+      });
 }
 
 }  // namespace
 
 Selection select_flow_regulariser(DoubleMatrix nngp, DoubleMatrix ntk, const Matrix<double>& targets,
                                   std::optional<ValidationKernels> validation, Criterion criterion,
-                                  const std::vector<double>& grid, int threads) {
+                                  const std::vector<double>& grid, int threads, const LeftOut& left_out) {
   return select_by_flow(std::move(nngp), std::move(ntk), targets, std::move(validation), criterion, grid,
-                        threads, OutputChoice::together)
+                        threads, left_out, OutputChoice::together)
       .front();
 }
 
@@ -324,9 +326,9 @@ std::vector<Selection> select_flow_regularisers(DoubleMatrix nngp, DoubleMatrix 
                                                 const Matrix<double>& targets,
                                                 std::optional<ValidationKernels> validation,
                                                 Criterion criterion, const std::vector<double>& grid,
-                                                int threads) {
+                                                int threads, const LeftOut& left_out) {
   return select_by_flow(std::move(nngp), std::move(ntk), targets, std::move(validation), criterion, grid,
-                        threads, OutputChoice::apart);
+                        threads, left_out, OutputChoice::apart);
 }
 
 namespace {

@@ -1,10 +1,14 @@
 #include "gp/selection/selection_scores.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <numbers>
+#include <optional>
+#include <span>
 #include <utility>
 
+#include "gp/solvers/left_out_by_sets.hpp"
 #include "gp/solvers/variances.hpp"
 #include "widelimit/gp/metrics.hpp"
 
@@ -53,8 +57,9 @@ constexpr const char* not_definite = "K + lambda I is not positive definite in d
 /// Weights (K + lambda I)^-1 y of some outputs for all regularisers, and the scores of their means and densities.
 class Path {
  public:
-  Path(Index outputs, std::size_t candidates)
-      : outputs_{outputs},
+  Path(Index first, Index outputs, std::size_t candidates)
+      : first_{first},
+        outputs_{outputs},
         scores_(candidates, no_scores()),
         others_(candidates),
         amplitudes_(candidates, 0.0) {}
@@ -87,11 +92,13 @@ class Path {
   /// The amplitude of a Regression: y^T (K + lambda I)^-1 y / (n outputs).
   [[nodiscard]] double amplitude(std::size_t i) const { return amplitudes_[i]; }
   [[nodiscard]] RegulariserScore& score(std::size_t i) { return scores_[i]; }
-  /// Takes the leave-one-out predictions of candidate number i, with the amplitude 1, and their
-  /// density under `amplitude`.
-  void take_others(std::size_t i, LeaveOneOut others, double amplitude) {
+  /// Takes the leave-one-out predictions of candidate number i, with the amplitude 1, and their score under
+  /// `amplitude`.
+  void take_others(std::size_t i, LeaveOneOut others, double amplitude, double lambda,
+                   const LeftOutScore& score) {
     scores_[i].leave_one_out =
-        LeaveOneOut{others.residuals, amplitude * others.variances}.negative_log_predictive_density();
+        score ? score(others, amplitude, lambda, first_)
+              : LeaveOneOut{others.residuals, amplitude * others.variances}.negative_log_predictive_density();
     others_[i] = std::move(others);
   }
   void give(OutputScores& all) && {
@@ -100,6 +107,7 @@ class Path {
   }
 
  private:
+  Index first_;  ///< Of the outputs.
   Index outputs_;
   std::vector<RegulariserScore> scores_;
   std::vector<LeaveOneOut> others_;
@@ -123,7 +131,8 @@ Paths paths_of(const BandForm& form, const std::vector<double>& lambdas, const M
   Matrix<double> solutions =
       Matrix<double>::Zero(targets.rows(), targets.cols() * static_cast<Index>(lambdas.size()));
   Paths paths;
-  for (const Columns& columns : all_columns) paths.of_columns.emplace_back(columns.count, lambdas.size());
+  for (const Columns& columns : all_columns)
+    paths.of_columns.emplace_back(columns.first, columns.count, lambdas.size());
   for (std::size_t i = 0; i < lambdas.size(); ++i) {
     const auto factor = BandCholesky::of(form, lambdas[i]);
     paths.solved.push_back(factor.has_value());
@@ -161,7 +170,11 @@ OutputScores scores_in(Paths paths) {
 /// Columns of Q^T for some inputs. If all are wanted, Q^T is made in the memory of the form, of
 /// which only the band is left.
 Matrix<double> basis_columns(BandForm& form, const std::vector<Index>& inputs) {
-  if (static_cast<Index>(inputs.size()) == form.size()) return form.take_basis();
+  if (static_cast<Index>(inputs.size()) == form.size()) {
+    Matrix<double> basis = form.take_basis();
+    // Sets have an order of their own.
+    return std::ranges::is_sorted(inputs) ? basis : Matrix<double>(basis(Eigen::all, inputs));
+  }
   return form.to_band(unit_columns(form.size(), inputs));
 }
 
@@ -176,28 +189,81 @@ Vector<double> inverse_diagonal(const BandCholesky& factor, const Matrix<double>
   return diagonal;
 }
 
-/// What leave-one-out predictions of converged networks take from the kernels: residuals are weights / g, variances of
-/// the amplitude 1; see GradientFlow::leave_one_out(). `nngp` and columns of `basis` in the basis of the NTK's band.
-struct FlowOthers {
-  Vector<double> g;
-  Vector<double> variances;
+/// What leave-one-out predictions take from the kernels: residuals are the blocks of the sets times weights, and the
+/// variances, of the amplitude 1, are those of observations.
+class OthersOfWeights {
+ public:
+  /// Inputs that are left out one by one: residuals are weights over g.
+  OthersOfWeights(Vector<double> g, Vector<double> variances)
+      : g_{std::move(g)}, variances_{std::move(variances)} {}
+  /// Inputs in sets: unit weights of all, side by side, give the blocks.
+  OthersOfWeights(LeftOutSets sets, Matrix<double> blocks, Vector<double> variances)
+      : variances_{std::move(variances)}, sets_{std::move(sets)}, blocks_{std::move(blocks)} {}
 
   [[nodiscard]] LeaveOneOut of(const Matrix<double>& weights) const {
-    return {g.cwiseInverse().asDiagonal() * weights, variances};
+    if (sets_.ends.empty()) return {g_.cwiseInverse().asDiagonal() * weights, variances_};
+    LeaveOneOut others{weights, variances_};
+    for (Index begin = 0; const Index end : sets_.ends) {
+      const Index size = end - begin;
+      others.residuals.middleRows(begin, size) =
+          blocks_.block(begin, 0, size, size) * weights.middleRows(begin, size);
+      begin = end;
+    }
+    return others;
   }
+
+ private:
+  Vector<double> g_;
+  Vector<double> variances_;
+  LeftOutSets sets_;
+  Matrix<double> blocks_;  ///< [inputs, largest set]: G_gg^-1 of each set, below each other.
 };
 
-FlowOthers flow_others(const BandCholesky& factor, double lambda, const Matrix<double>& basis,
-                       const Matrix<double>& nngp) {
-  FlowOthers others{Vector<double>(basis.cols()), Vector<double>(basis.cols())};
+/// In sets, from columns of Q^T and the NNGP in the same basis, which is null for a regression.
+OthersOfWeights others_by_sets(const BandCholesky& factor, double lambda, const Matrix<double>& basis,
+                               const Matrix<double>* nngp, const LeftOutSets& sets) {
+  Index largest = 0;
+  for (Index begin = 0; const Index end : sets.ends) {
+    largest = std::max(largest, end - begin);
+    begin = end;
+  }
+  // Unit weights of the first input of each set, then of the second, give the columns of the blocks.
+  Matrix<double> units = Matrix<double>::Zero(basis.cols(), largest);
+  for (Index begin = 0; const Index end : sets.ends) {
+    for (Index k = begin; k < end; ++k) units(k, k - begin) = 1;
+    begin = end;
+  }
+  LeaveOneOut found = left_out_by_sets(
+      sets, units, nngp, lambda, [&](std::span<const Index> places, Index first) -> InverseColumns {
+        const Matrix<double> own = basis.middleCols(first, static_cast<Index>(places.size()));
+        Matrix<double> columns = solved(factor, own);
+        Matrix<double> among = own.transpose() * columns;
+        return {std::move(columns), std::move(among)};
+      });
+  return {sets, std::move(found.residuals), std::move(found.variances)};
+}
+
+OthersOfWeights regression_others(const BandCholesky& factor, const Matrix<double>& basis,
+                                  const LeftOutSets& sets) {
+  if (!sets.ends.empty()) return others_by_sets(factor, 0, basis, nullptr, sets);
+  Vector<double> g = inverse_diagonal(factor, basis), variances = g.cwiseInverse();
+  return {std::move(g), std::move(variances)};
+}
+
+/// Of converged networks, see GradientFlow::leave_one_out(). `nngp` and columns of `basis` in the basis of the NTK's
+/// band.
+OthersOfWeights flow_others(const BandCholesky& factor, double lambda, const Matrix<double>& basis,
+                            const Matrix<double>& nngp, const LeftOutSets& sets) {
+  if (!sets.ends.empty()) return others_by_sets(factor, lambda, basis, &nngp, sets);
+  Vector<double> diagonal(basis.cols()), of_observations(basis.cols());
   for_each_row_block(basis.cols(), [&](Index first, Index count) {
     const Matrix<double> columns = basis.middleCols(first, count), inverse = solved(factor, columns);
     const Vector<double> g = inverse.cwiseProduct(columns).colwise().sum().transpose();
     const Vector<double> variances = quadratic_forms(nngp, inverse).cwiseMax(0);
-    others.g.segment(first, count) = g;
-    others.variances.segment(first, count) = variances.array() / g.array().square() + lambda;
+    diagonal.segment(first, count) = g;
+    of_observations.segment(first, count) = variances.array() / g.array().square() + lambda;
   });
-  return others;
+  return {std::move(diagonal), std::move(of_observations)};
 }
 
 }  // namespace
@@ -209,22 +275,24 @@ RegulariserScore no_scores() {
 
 OutputScores regression_scores(BandForm form, const Matrix<double>& targets,
                                const std::vector<double>& lambdas,
-                               const std::optional<ValidationPart>& validation, bool leave_one_out,
+                               const std::optional<ValidationPart>& validation, const LeftOut* left_out,
                                OutputChoice choice) {
   Paths paths = paths_of(form, lambdas, targets, validation ? &validation->cross : nullptr,
                          validation ? &validation->targets : nullptr, choice);
   Matrix<double> cross;
   if (validation && validation->variances.size() > 0) cross = form.to_band(validation->cross.transpose());
-  const std::vector<Index> inputs = representative_inputs(targets.rows());
-  const Matrix<double> basis = leave_one_out ? basis_columns(form, inputs) : Matrix<double>();
+  LeftOutSets sets;
+  if (left_out != nullptr) sets = representative_sets(targets.rows(), left_out->groups);
+  const Matrix<double> basis = left_out != nullptr ? basis_columns(form, sets.inputs) : Matrix<double>();
   const Index n = targets.rows(), outputs = choice == OutputChoice::together ? targets.cols() : 1;
   for (std::size_t i = 0; i < lambdas.size(); ++i) {
     if (!paths.solved[i]) continue;
-    Vector<double> others, seen;
-    if (leave_one_out || cross.size() > 0) {
+    std::optional<OthersOfWeights> others;
+    Vector<double> seen;
+    if (left_out != nullptr || cross.size() > 0) {
       // The factor is computed again instead of being kept for every candidate, since a band is cheap to factor.
       const BandCholesky factor = BandCholesky::of(form, lambdas[i]).value();
-      if (leave_one_out) others = inverse_diagonal(factor, basis).cwiseInverse();
+      if (left_out != nullptr) others = regression_others(factor, basis, sets);
       if (cross.size() > 0) {
         Matrix<double> whitened = cross;
         factor.whiten(whitened);
@@ -235,8 +303,9 @@ OutputScores regression_scores(BandForm form, const Matrix<double>& targets,
       const double amplitude = path.amplitude(i);
       if (amplitude == 0) continue;  // Targets that are all 0 have no finite density.
       path.score(i).log_marginal_likelihood = evidence(amplitude, paths.log_determinants[i], n, outputs);
-      if (leave_one_out)
-        path.take_others(i, {others.asDiagonal() * path.weights(i)(inputs, Eigen::all), others}, amplitude);
+      if (others)
+        path.take_others(i, others->of(path.weights(i)(sets.inputs, Eigen::all)), amplitude, lambdas[i],
+                         left_out->score);
       if (cross.size() > 0) path.add_density(i, amplitude, seen, lambdas[i]);
     }
   }
@@ -245,7 +314,8 @@ OutputScores regression_scores(BandForm form, const Matrix<double>& targets,
 
 OutputScores flow_scores(BandForm ntk, Matrix<double> nngp, const Matrix<double>& targets,
                          const std::vector<double>& lambdas,
-                         const std::optional<FlowValidationPart>& validation, OutputChoice choice) {
+                         const std::optional<FlowValidationPart>& validation, const LeftOut& left_out,
+                         OutputChoice choice) {
   Paths paths = paths_of(ntk, lambdas, targets, validation ? &validation->ntk_cross : nullptr,
                          validation ? &validation->targets : nullptr, choice);
   if (nngp.size() == 0) return scores_in(std::move(paths));
@@ -258,12 +328,12 @@ OutputScores flow_scores(BandForm ntk, Matrix<double> nngp, const Matrix<double>
     ntk_cross = ntk.to_band(validation->ntk_cross.transpose());
     nngp_cross = ntk.to_band(validation->nngp_cross.transpose());
   }
-  const std::vector<Index> inputs = representative_inputs(targets.rows());
-  const Matrix<double> basis = basis_columns(ntk, inputs);
+  const LeftOutSets sets = representative_sets(targets.rows(), left_out.groups);
+  const Matrix<double> basis = basis_columns(ntk, sets.inputs);
   for (std::size_t i = 0; i < lambdas.size(); ++i) {
     if (!paths.solved[i]) continue;
     const BandCholesky factor = BandCholesky::of(ntk, lambdas[i]).value();
-    const FlowOthers others = flow_others(factor, lambdas[i], basis, nngp);
+    const OthersOfWeights others = flow_others(factor, lambdas[i], basis, nngp, sets);
     Vector<double> seen;
     if (validation) {
       // docs/theory/inference.md, section 3, at infinite time: with b = (T + lambda I)^-1 T_*^T the variance is K_** +
@@ -274,10 +344,10 @@ OutputScores flow_scores(BandForm ntk, Matrix<double> nngp, const Matrix<double>
                  .cwiseMax(0);
     }
     for (Path& path : paths.of_columns) {
-      LeaveOneOut left_out = others.of(path.weights(i)(inputs, Eigen::all));
-      const double amplitude = left_out.most_likely_scale("select_regulariser");
+      LeaveOneOut unit = others.of(path.weights(i)(sets.inputs, Eigen::all));
+      const double amplitude = unit.most_likely_scale("select_regulariser");
       if (amplitude == 0) continue;
-      path.take_others(i, std::move(left_out), amplitude);
+      path.take_others(i, std::move(unit), amplitude, lambdas[i], left_out.score);
       if (validation) path.add_density(i, amplitude, seen, lambdas[i]);
     }
   }

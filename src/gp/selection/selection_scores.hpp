@@ -29,15 +29,15 @@ enum class OutputChoice { together, apart };
 /// Scores for each of `lambdas`, in their order: one list for all outputs together, or a list for each output.
 struct OutputScores {
   std::vector<std::vector<RegulariserScore>> scores;
-  /// Predictions of representative_inputs() from all others, with the amplitude 1; empty where they were not asked for.
+  /// Predictions of representative_sets() from all others, with the amplitude 1; empty where they were not asked for.
   std::vector<std::vector<LeaveOneOut>> others;
 };
 
-/// Scores of Regression. The Gram matrix is used up.
+/// Scores of Regression. The Gram matrix is used up. `left_out` is null where nothing is.
 [[nodiscard]] OutputScores regression_scores(BandForm form, const Matrix<double>& targets,
                                              const std::vector<double>& lambdas,
                                              const std::optional<ValidationPart>& validation,
-                                             bool leave_one_out, OutputChoice choice);
+                                             const LeftOut* left_out, OutputChoice choice);
 
 struct FlowValidationPart {
   Matrix<double> nngp_cross;
@@ -57,6 +57,6 @@ struct FlowValidationPart {
 [[nodiscard]] OutputScores flow_scores(BandForm ntk, Matrix<double> nngp, const Matrix<double>& targets,
                                        const std::vector<double>& lambdas,
                                        const std::optional<FlowValidationPart>& validation,
-                                       OutputChoice choice);
+                                       const LeftOut& left_out, OutputChoice choice);
 
 }  // namespace widelimit::gp

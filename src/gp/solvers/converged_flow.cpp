@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "gp/checks.hpp"
+#include "gp/solvers/left_out_by_sets.hpp"
 #include "gp/solvers/linear_algebra.hpp"
 #include "gp/solvers/variances.hpp"
 #include "numerics/blas_threads.hpp"
@@ -85,6 +86,20 @@ LeaveOneOut ConvergedFlow::leave_one_out(std::span<const Index> inputs) const {
   // r_i = (Gy)_i / G_ii and v_i = (GKG)_ii / G_ii^2 of docs/theory/inference.md, section 3, with G the inverse.
   return {g.cwiseInverse().asDiagonal() * weights_(inputs, Eigen::all),
           amplitude_ * (variances.array() / g.array().square() + lambda_)};
+}
+
+LeaveOneOut ConvergedFlow::leave_one_out(const LeftOutSets& sets) const {
+  if (sets.ends.empty()) return leave_one_out(sets.inputs);
+  require_inputs_of(sets.inputs, weights_.rows(), "ConvergedFlow::leave_one_out");
+  const BlasThreads guard(threads_);
+  LeaveOneOut others = left_out_by_sets(sets, weights_(sets.inputs, Eigen::all), &matrices_->nngp, lambda_,
+                                        [&](std::span<const Index> places, Index) -> InverseColumns {
+                                          Matrix<double> columns = inverse_columns(*matrices_, places);
+                                          Matrix<double> own = columns(places, Eigen::all);
+                                          return {std::move(columns), std::move(own)};
+                                        });
+  others.variances *= amplitude_;
+  return others;
 }
 
 double ConvergedFlow::leave_one_out_amplitude() const {

@@ -7,6 +7,7 @@
 #include <span>
 #include <vector>
 
+#include "gp/solvers/left_out_by_sets.hpp"
 #include "gp/solvers/linear_algebra.hpp"
 #include "gp/solvers/variances.hpp"
 #include "numerics/blas_threads.hpp"
@@ -138,6 +139,23 @@ LeaveOneOut GradientFlow::leave_one_out(std::span<const Index> inputs) const {
     }
   });
   return result;
+}
+
+LeaveOneOut GradientFlow::leave_one_out(const LeftOutSets& sets) const {
+  if (sets.ends.empty()) return leave_one_out(sets.inputs);
+  constexpr const char* where = "GradientFlow::leave_one_out";
+  const Vector<double> inverse = growth(infinite_time, where);
+  require_inputs_of(sets.inputs, inverse.size(), where);
+  const BlasThreads guard(threads_);
+  LeaveOneOut others = left_out_by_sets(
+      sets, weights(infinite_time)(sets.inputs, Eigen::all), &decomposition_->nngp, regulariser_variance_,
+      [&](std::span<const Index> places, Index) -> InverseColumns {
+        Matrix<double> columns = spectral_rows(decomposition_->ntk.vectors, inverse, places).transpose();
+        Matrix<double> own = columns(places, Eigen::all);
+        return {std::move(columns), std::move(own)};
+      });
+  others.variances *= amplitude_;
+  return others;
 }
 
 double GradientFlow::leave_one_out_amplitude() const {

@@ -6,6 +6,7 @@
 #include <numbers>
 #include <variant>
 
+#include "gp/solvers/left_out_by_sets.hpp"
 #include "gp/solvers/linear_algebra.hpp"
 #include "gp/solvers/variances.hpp"
 #include "numerics/blas_threads.hpp"
@@ -79,6 +80,23 @@ LeaveOneOut Regression::leave_one_out(std::span<const Index> inputs) const {
   const Vector<double> inverse = cholesky_->inverse_diagonal(inputs);
   return {inverse.cwiseInverse().asDiagonal() * weights_(inputs, Eigen::all),
           amplitude_ * inverse.cwiseInverse()};
+}
+
+LeaveOneOut Regression::leave_one_out(const LeftOutSets& sets) const {
+  if (sets.ends.empty()) return leave_one_out(sets.inputs);
+  constexpr const char* where = "Regression::leave_one_out";
+  require_fitted_amplitude(amplitude_, where);
+  require_inputs_of(sets.inputs, weights_.rows(), where);
+  const BlasThreads guard(threads_);
+  LeaveOneOut others = left_out_by_sets(sets, weights_(sets.inputs, Eigen::all), nullptr, lambda_,
+                                        [&](std::span<const Index> places, Index) -> InverseColumns {
+                                          Matrix<double> columns =
+                                              cholesky_->solve(unit_columns(weights_.rows(), places));
+                                          Matrix<double> own = columns(places, Eigen::all);
+                                          return {std::move(columns), std::move(own)};
+                                        });
+  others.variances *= amplitude_;
+  return others;
 }
 
 Regression::Parts Regression::parts() const {
