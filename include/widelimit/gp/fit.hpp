@@ -44,7 +44,7 @@ struct Problem {
   /// Whether each output has a regulariser and an amplitude of its own. Classes share one of each.
   [[nodiscard]] bool apart() const { return kind == TargetKind::numbers && targets.cols() > 1; }
 
-  /// Appends the validation targets, which must be there, to those of the training inputs, which are `joined_inputs` then.
+  /// Appends the validation targets, which must be there, to those of training. `joined_inputs` are the inputs then.
   void join_validation();
 };
 

@@ -377,26 +377,6 @@ std::vector<Matrix<double>> Model::prior_samples(const Inputs<Scalar>& x, Index 
                [&](const Matrix<double>& normals) { return spread(*state_, roots, normals); });
 }
 
-namespace {
-
-/// From what is left out of inputs to that of their rows, which have the noise of their own weights, not of the sum.
-ModelLeaveOneOut row_by_row(const ModelState& state, const ModelLeaveOneOut& inputs,
-                            const Vector<double>& noise) {
-  const RepeatedRows& rows = state.rows;
-  ModelLeaveOneOut others{rows.targets, Matrix<double>(rows.targets.rows(), rows.targets.cols())};
-  for (Index row = 0; row < rows.targets.rows(); ++row) {
-    const Index input = rows.inputs[static_cast<std::size_t>(row)];
-    const double factor = state.row_factors.size() > 0 ? state.row_factors(input) : 1,
-                 weight = rows.weights.size() > 0 ? rows.weights(row) : 1;
-    others.residuals.row(row) += inputs.residuals.row(input) - state.targets.row(input);
-    others.variances.row(row) =
-        inputs.variances.row(input) + (1 / weight - 1 / (factor * factor)) * noise.transpose();
-  }
-  return others;
-}
-
-}  // namespace
-
 ModelLeaveOneOut Model::leave_one_out() const {
   if (is_trained(*state_) && time() != infinite_time)
     throw ArgumentError(fmt::format(

@@ -68,6 +68,21 @@ double variance_factor(const ModelState& state, const OutputPosterior& part, std
   return part.amplitudes(static_cast<Index>(k)) * (factor * factor);
 }
 
+ModelLeaveOneOut row_by_row(const ModelState& state, const ModelLeaveOneOut& inputs,
+                            const Vector<double>& noise) {
+  const RepeatedRows& rows = state.rows;
+  ModelLeaveOneOut others{rows.targets, Matrix<double>(rows.targets.rows(), rows.targets.cols())};
+  for (Index row = 0; row < rows.targets.rows(); ++row) {
+    const Index input = rows.inputs[static_cast<std::size_t>(row)];
+    const double factor = state.row_factors.size() > 0 ? state.row_factors(input) : 1,
+                 weight = rows.weights.size() > 0 ? rows.weights(row) : 1;
+    others.residuals.row(row) += inputs.residuals.row(input) - state.targets.row(input);
+    others.variances.row(row) =
+        inputs.variances.row(input) + (1 / weight - 1 / (factor * factor)) * noise.transpose();
+  }
+  return others;
+}
+
 void require_time(double time, const char* where) {
   if (!(time >= 0))
     throw ArgumentError(fmt::format("{}: time must be 0 or more, or infinite_time, got {}", where, time));

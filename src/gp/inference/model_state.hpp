@@ -81,6 +81,10 @@ struct ModelState {
 /// ArgumentError, preceded by `where`, for a number that is no time of training.
 void require_time(double time, const char* where);
 
+/// From what is left out of inputs to that of their rows, which have the noise of their own weights, not of the sum.
+[[nodiscard]] ModelLeaveOneOut row_by_row(const ModelState& state, const ModelLeaveOneOut& inputs,
+                                          const Vector<double>& noise);
+
 /// What a variance of standardised targets with the amplitude 1 is multiplied with, for output k of a part.
 [[nodiscard]] double variance_factor(const ModelState& state, const OutputPosterior& part, std::size_t k);
 
