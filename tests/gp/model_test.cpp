@@ -402,16 +402,16 @@ TEST_CASE("model: options and data that do not fit") {
   Matrix<double> bad = y;
   bad(3, 1) = std::nan("");
   CHECK_THROWS_WITH_AS((void)fit(bad, {}), doctest::Contains("must be finite"), ArgumentError);
-  CHECK_THROWS_WITH_AS((void)fit(y, {.time = 2}), doctest::Contains("a time is for trained networks"),
+  CHECK_THROWS_WITH_AS((void)fit(y, {.time = 2}), doctest::Contains("time: gradient flow needs the NTK"),
                        ArgumentError);
   CHECK_THROWS_WITH_AS((void)fit(y, {.kind = ModelKind::trained, .time = -1}),
                        doctest::Contains("time must be 0 or more"), ArgumentError);
   CHECK_THROWS_WITH_AS((void)fit(y, {.criterion = Criterion::mean_squared_error}),
-                       doctest::Contains("takes validation data"), ArgumentError);
+                       doctest::Contains("it is measured on validation data"), ArgumentError);
   CHECK_THROWS_WITH_AS((void)fit(y, {.criterion = Criterion::accuracy}),
                        doctest::Contains("counts classes that are right, and the targets are numbers"),
                        ArgumentError);
-  CHECK_THROWS_WITH_AS((void)fit(y, {.refit = true}), doctest::Contains("refit takes validation data"),
+  CHECK_THROWS_WITH_AS((void)fit(y, {.refit = true}), doctest::Contains("refit: it takes validation data"),
                        ArgumentError);
   CHECK_THROWS_WITH_AS((void)fit(y, {.kind = ModelKind::trained, .criterion = Criterion::evidence}),
                        doctest::Contains("trained networks have no evidence"), ArgumentError);

@@ -168,9 +168,9 @@ def test_single_numbers_are_named():
     for error, match, call in (
             (TypeError, "count: expected an integer, got 2.5", lambda: model.samples(X, 2.5)),
             (ValueError, "seed: expected an integer of at least 0, got -1", lambda: model.prior_samples(X, 2, seed=-1)),
-            (TypeError, "regulariser: expected a number, got 'a'",
+            (nt.ArgumentError, 'regulariser: expected a number > 0, got "a"',
              lambda: nt.models.Model.fit(network, X, np.ones(4), regulariser="a")),
-            (TypeError, "time: expected a number, got 'a'", lambda: nt.models.Model.fit(network, X, np.ones(4), time="a")),
+            (nt.ArgumentError, r'time: expected a number >= 0, or inf, got \["a"\]', lambda: nt.models.Model.fit(network, X, np.ones(4), time="a")),
             (ValueError, "seed: expected an integer of at least 0", lambda: nt.FiniteNetwork(network, (), 6, seed=-1)),
             (TypeError, "hidden: expected an integer, got 'a'", lambda: nt.FiniteNetwork(network, (), 6, hidden="a")),
             (ValueError, "draws: expected an integer of at least 0", lambda: nt.check_limit(network, draws=-1)),
@@ -200,7 +200,7 @@ def test_networks_show_their_names_as_text():
 
 def test_targets_of_models_say_what_they_may_be():
     network, number = nt.Network([layers.dense(), layers.relu(), layers.dense()]), X[:, 0]
-    with pytest.raises(ValueError, match=r"criterion: 'mse' is measured on validation data: give validation=\(x, y\), or take 'loo'"):
+    with pytest.raises(ValueError, match=r"criterion: it is measured on validation data, and there are none: give validation=\(x, y\), or take loo"):
         nt.Model.fit(network, X, number, criterion="mse")
     for texts in (np.array(["a", "b"] * 2), np.array(["a", "b"] * 2, dtype=object)):
         with pytest.raises(TypeError, match="y: expected an array of real numbers, got texts of type .*; for classes give labels=True"):

@@ -235,7 +235,8 @@ FitRequest request_of(const Problem& problem, const ModelOptions& options) {
   FitRequest request = fit_request(problem, fit_options(options), options.kind == ModelKind::trained);
   request.is_model = true;
   request.gives_time = options.time != infinite_time || !options.times.empty();
-  request.criterion = options.criterion;
+  // Structures are shared in C++ between fits that choose and fits that do not.
+  if (request.chooses() || options.door != Door::cpp) request.criterion = options.criterion;
   request.refits = options.refit;
   request.groups = !options.groups.empty();
   request.flips = options.flip;
