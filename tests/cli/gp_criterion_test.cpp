@@ -178,7 +178,7 @@ TEST_CASE("gp --refit: what fit --refit and predict say, from memory and from st
         "--refit joins Gram matrices in memory, and conjugate gradients with a store hold none");
   std::filesystem::remove(folder / "x_validation.npy");
   std::filesystem::remove(folder / "y_validation.npy");
-  fails("--refit", "--refit takes validation data, there are none");
+  fails("--refit", "--refit: it takes validation data, and there are none");
 }
 
 TEST_CASE("gp --search: the network that fit finds, and the same table") {

@@ -96,7 +96,7 @@ TEST_CASE("gp: what the solvers do not serve is refused before anything is compu
   CHECK(nothing_to_choose.errors.find("there is nothing to choose with --regulariser") != std::string::npos);
   const auto residual = run_program(command + "--residual 2");
   CHECK(residual.code != 0);
-  CHECK(residual.errors.find("must be a number above 0 and below 1, got 2") != std::string::npos);
+  CHECK(residual.errors.find("must be a number > 0 and < 1, got 2") != std::string::npos);
 }
 
 TEST_CASE("gp --solver: words in any case, and nothing else") {

@@ -338,7 +338,7 @@ TEST_CASE("iterative model: what it cannot do is refused, with what to do") {
   refuses(options, "residual");
   options.residual = 1e-10;
   options.solver = Solver::distributed;
-  refuses(options, "expected the solver cholesky or conjugate_gradients");
+  refuses(options, "a model keeps the factor of its matrix, which ranks share");
   options.solver = Solver::conjugate_gradients;
   std::stop_source stop;
   stop.request_stop();

@@ -229,7 +229,8 @@ std::vector<Rule> rules_of_inputs() {
 std::vector<Rule> rules_of_solvers() {
   using R = const FitRequest&;
   return {
-      {"residual", [](R r) { return r.gives_residual && r.solver && !iterates(r); }, "it is for {solver=cg}"},
+      {"residual", [](R r) { return r.gives_residual && (r.solver || r.is_model) && !iterates(r); },
+       "it is for {solver=cg}"},
       {"solver", [](R r) { return iterates(r) && r.inputs && r.outputs && *r.outputs > *r.inputs; },
        "cg solves for no more outputs than there are training inputs: take {solver=cholesky}"},
       {"solver", [](R r) { return r.is_model && r.solver == Solver::distributed; },
