@@ -31,8 +31,6 @@ NOT_OFFERED = {
 LACKING = {
     ("fit", ("source", "store")): "fit has no --store",
     ("fit", ("solver", "distributed")): "only gp shares its matrix among ranks",
-    ("fit", ("network", "auto")): "auto is in Python alone",
-    ("gp", ("network", "auto")): "auto is in Python alone",
     ("gp", "refit"): "gp has no --refit",
 }
 # What a door says otherwise: {(door, why): names of problems}. Each fails as soon as it does not.
@@ -122,7 +120,13 @@ PROBLEMS = [
     Problem("relevance", "numbers", {"relevance": True}),
     Problem("learned features", "numbers", {"learn_features": 2}),
     Problem("learned factors", "two", {"learn_features": 1, "diagonal": True}),
-    Problem("a network by the evidence", "numbers", {"network": "auto"}),
+    # A network that is chosen, with the functions of its inputs and the tails of its observations.
+    Problem("a chosen network", "numbers", {"network": "auto"}),
+    Problem("a chosen network in float", "numbers", {"network": "auto", "precision": "float"}),
+    Problem("a chosen network after training", "numbers", {"network": "auto", "kernel": "ntk"}),
+    Problem("a chosen network of outputs with weights", "outputs", {"network": "auto", "weights": True}),
+    Problem("a chosen network of classes", "three", {"network": "auto"}),
+    Problem("a chosen network with a regulariser by conjugate gradients", "numbers", {**CG, "network": "auto", "regulariser": 1e-1}),
 ]
 
 

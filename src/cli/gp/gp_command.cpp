@@ -10,6 +10,7 @@
 #include "cli/gp/gp_report.hpp"
 #include "cli/gp/gp_run.hpp"
 #include "cli/grams/store_options.hpp"
+#include "cli/models/learning.hpp"
 #include "cli/options/inference_options.hpp"
 #include "cli/options/network_argument.hpp"
 #include "cli/output/result_text.hpp"
@@ -59,12 +60,30 @@ std::vector<NamedFile> files_read_by(const GpArguments& arguments) {
   return files;
 }
 
+/// The networks that are chosen for the task, where that is asked for.
+template <typename Scalar>
+std::vector<std::optional<gp::AutomaticNetwork>> automatic_networks(const GpArguments& arguments,
+                                                                    GpTask<Scalar>& task,
+                                                                    const RunContext& context) {
+  gp::AutomaticOptions options = gp::automatic_options(arguments.fit.options);
+  options.kernel = arguments.kernel.kernels == Kernels::ntk ? Kernels::ntk : Kernels::nngp;
+  std::vector<std::optional<gp::AutomaticNetwork>> found(arguments.networks.size());
+  for (std::size_t i = 0; i < found.size(); ++i)
+    if (arguments.networks[i] == automatic_argument)
+      found[i] = automatic_network(task, options, arguments.depth,
+                                   threads_of(arguments.kernel.threads, context), context.interrupt);
+  return found;
+}
+
 /// Whether they can be applied to the inputs shows when they are planned, before the first long computation.
 template <typename Scalar>
-std::vector<Network> networks_for(const GpArguments& arguments, const GpSet<Scalar>& train) {
+std::vector<Network> networks_for(const GpArguments& arguments, const GpSet<Scalar>& train,
+                                  const std::vector<std::optional<gp::AutomaticNetwork>>& automatic) {
   std::vector<Network> networks;
-  for (const std::string& argument : arguments.networks)
-    networks.push_back(network_for_inputs(argument, train.inputs(), arguments.depth));
+  for (std::size_t i = 0; i < arguments.networks.size(); ++i)
+    networks.push_back(automatic[i]
+                           ? automatic[i]->network
+                           : network_for_inputs(arguments.networks[i], train.inputs(), arguments.depth));
   return networks;
 }
 
@@ -104,7 +123,8 @@ class NetworkPredictor {
       : arguments_{arguments},
         context_{context},
         task_{prepared_task<Scalar>(arguments)},
-        networks_{networks_for(arguments, task_.train)},
+        automatic_{automatic_networks(arguments, task_, context)},
+        networks_{networks_for(arguments, task_.train, automatic_)},
         options_{options_of(arguments)},
         places_{places_of(networks_)} {
     options_.device = device_of(options_.device, context);
@@ -274,9 +294,13 @@ class NetworkPredictor {
       files::require_no_links(options.store.folder, places_[i]);
       options.store.folder /= places_[i];
     }
+    options.inference.fit.fits_tails = automatic_[i].has_value();
+    std::optional<GpTask<Scalar>> mapped;
+    if (automatic_[i]) mapped = mapped_task(task_, automatic_[i]->map);
+    const GpTask<Scalar>& given = mapped ? *mapped : task_;
     const std::optional<LearnedTask<Scalar>> learned = learned_task(
-        networks_[i], task_, arguments_.fit.options.learning, options.inference, context_.interrupt);
-    const GpTask<Scalar>& task = learned ? learned->task : task_;
+        networks_[i], given, arguments_.fit.options.learning, options.inference, context_.interrupt);
+    const GpTask<Scalar>& task = learned ? learned->task : given;
     if (learned) {
       networks_[i] = learned->inputs.network;
       say("{}", learned_text(learned->inputs, task_.channel_names));
@@ -298,6 +322,7 @@ class NetworkPredictor {
                                .class_names = task_.class_names,
                                .preprocessing = task_.preprocessing,
                                .learned = learned ? &learned->inputs : nullptr,
+                               .automatic = automatic_[i] ? &*automatic_[i] : nullptr,
                                .channels = &task_.channel_names,
                                .targets = &task_.target_names,
                                .quality = quality ? &*quality : nullptr,
@@ -334,6 +359,7 @@ class NetworkPredictor {
   const GpArguments& arguments_;
   const RunContext& context_;
   GpTask<Scalar> task_;
+  std::vector<std::optional<gp::AutomaticNetwork>> automatic_;  ///< Of each network, where it was chosen.
   std::vector<Network> networks_;
   GpOptions options_;
   std::vector<std::string> places_;

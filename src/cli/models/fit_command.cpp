@@ -38,7 +38,7 @@ namespace widelimit::cli {
 namespace {
 
 struct FitArguments {
-  std::string network;
+  std::string network = automatic_argument;
   std::optional<Index> depth;
   DataArguments data;
   KernelOptions kernel{.kernels = Kernels::nngp};
@@ -139,10 +139,23 @@ Origin origin_of(const Network& network, const gp::LabelledInputs<Scalar>& train
   return {.command = "fit --search", .configuration = std::move(configuration)};
 }
 
+/// The network that is named, or chosen where none is or it is "auto".
+template <typename Scalar>
+std::optional<gp::AutomaticNetwork> automatic_network_of(const FitArguments& arguments, GpTask<Scalar>& task,
+                                                         const Interrupt& interrupt) {
+  if (arguments.network != automatic_argument) return std::nullopt;
+  const gp::AutomaticOptions options = gp::automatic_options(options_of(arguments, task));
+  return automatic_network(task, options, arguments.depth, arguments.kernel.threads, interrupt);
+}
+
 template <typename Scalar>
 gp::Model fitted_model(const Network& given, const GpTask<Scalar>& task, const FitArguments& arguments,
-                       const Interrupt& interrupt) {
+                       const std::optional<gp::AutomaticNetwork>& automatic, const Interrupt& interrupt) {
   gp::ModelOptions options = options_of(arguments, task);
+  if (automatic) {
+    options.input_map = automatic->map;
+    options.fits_tails = true;
+  }
   options.gram.stop = interrupt.token();
   const gp::LabelledInputs<Scalar> train{task.train.inputs(), *task.train.targets};
   std::optional<gp::LabelledInputs<Scalar>> validation;
@@ -319,19 +332,23 @@ void run_fit(const FitArguments& arguments, const RunContext& context) {
   check_different_files(
       {.read = {{"--path", arguments.data.path}, {"--gram", arguments.fit.options.gram_folder.value_or("")}},
        .written = {{"--model", arguments.model}}});
-  const auto task =
+  auto task =
       load_prepared_task<Scalar>(arguments.data, arguments.fit.options.flip, [&](const auto& unprepared) {
         if (arguments.fit.options.flip) require_images_for_flips(unprepared);
         require_meaning(unprepared, arguments);
       });
-  const Network network = network_for_inputs(arguments.network, task.train.inputs(), arguments.depth);
+  const std::optional<gp::AutomaticNetwork> automatic =
+      automatic_network_of(arguments, task, context.interrupt);
+  const Network network = automatic
+                              ? automatic->network
+                              : network_for_inputs(arguments.network, task.train.inputs(), arguments.depth);
   require_room(network, task, arguments);
   say("{}, {}\n", visible_text(task.description), to_string(arguments.kernel.precision));
   for (const std::string& note : task.notes) say("{}\n", visible_text(note));
   say("{}\n", rows_text(task, arguments));
   flush_standard_output();
   const files::FolderClaim claim(arguments.model);
-  const gp::Model model = fitted_model(network, task, arguments, context.interrupt);
+  const gp::Model model = fitted_model(network, task, arguments, automatic, context.interrupt);
   context.interrupt.check();
   model.save(arguments.model);
   if (model.learned()) say("{}", learned_text(*model.learned(), task.channel_names));
@@ -339,13 +356,18 @@ void run_fit(const FitArguments& arguments, const RunContext& context) {
   const auto checked = checked_predictions(model, task, arguments, context.interrupt);
   const auto scores = all_scores(model, task, checked, arguments);
   if (!scores.empty()) say("{}", quality_table(scores) + class_table(of_the_model(scores), task.class_names));
-  if (prints_json()) print_result(fit_json(model, scores, arguments, task.channel_names));
+  if (prints_json()) {
+    nlohmann::json result = fit_json(model, scores, arguments, task.channel_names);
+    if (automatic) result["automatic"] = nlohmann::json::parse(automatic_json(*automatic).dump());
+    print_result(result);
+  }
   flush_standard_output();
   draw_reliability(checked, arguments, context.interrupt);
 }
 
 void add_fit_options(CLI::App& command, FitArguments& arguments) {
-  add_value(command, "--network", arguments.network, network_argument_help, "NETWORK")->required();
+  add_value(command, "--network", arguments.network, std::string(network_argument_help) + " [auto]",
+            "NETWORK");
   add_value(command, "--depth", arguments.depth, "Option depth of the named networks", whole_number<Index>(0),
             "D");
   add_data_options(command, arguments.data);
