@@ -201,7 +201,8 @@ Vector<double> distances_of(const std::vector<FittedOutputs>& parts) {
 ObservationLaw Fitter::law(const std::vector<FittedOutputs>& parts) const {
   const bool is_fitted = !options_.amplitude && !problem_.knows_noise() && !options_.is_in_units_of_targets();
   if (problem_.kind == TargetKind::classes || !is_fitted) return {};
-  constexpr Index fewest = 4;
+  // Fewer say nothing of tails, and less of the scale than the amplitude does.
+  constexpr Index fewest = 30;
   if (options_.fits_tails)
     if (const Vector<double> distances = distances_of(parts);
         distances.size() >= fewest && distances.allFinite() && !distances.isZero(0))

@@ -72,7 +72,7 @@ std::vector<Candidate> candidates_for(double mean_square, double median) {
 }
 
 Network network_of(const Candidate& candidate) {
-  return parse_network(Json{{"name", candidate.name}, {"layers", candidate.layers}}.dump());
+  return parse_network(Json{{"widelimit", 1}, {"name", candidate.name}, {"layers", candidate.layers}}.dump());
 }
 
 /// The mean over the channels of the variances of their numbers.
@@ -118,7 +118,8 @@ double class_score(const Selection& selection, const Fitter& fitter) {
 double density_score(const Vector<double>& residuals, const Vector<double>& variances, double factor) {
   const Vector<double> distances = residuals.array() / variances.array().sqrt();
   if (!distances.allFinite() || distances.isZero(0))
-    throw NumericalError(fmt::format("{}: targets left out have no variance, or no distance", automatic_place));
+    throw NumericalError(
+        fmt::format("{}: targets left out have no variance, or no distance", automatic_place));
   const ObservationLaw law = ObservationLaw::of_left_out(distances);
   double sum = 0;
   for (Index i = 0; i < distances.size(); ++i)
@@ -237,7 +238,9 @@ AutomaticNetwork choose_network(const Inputs<Scalar>& x, const Problem& problem,
   const Problem chosen = problem_of_rows(problem, rows);
   const Inputs<double> seen = chosen_rows(x, rows);
   const std::vector<Treatment> treatments = treatments_of(seen);
-  if (std::string why = against_choice(chosen, treatments); !why.empty()) return without_choice(seen, std::move(why));
+  if (std::string why = against_choice(chosen, treatments); !why.empty())
+    return without_choice(seen, std::move(why));
+  require_varying_targets(problem.targets, problem.kind, options.targets_as_they_are, "give one");
   std::ptrdiff_t total = 0, done = 0;
   for (const Treatment& one : treatments) total += static_cast<std::ptrdiff_t>(one.candidates.size());
   std::vector<AutomaticTrial> trials;

@@ -60,6 +60,9 @@ ObservationLaw ObservationLaw::of_left_out(const Vector<double>& distances) {
   const double most = static_cast<double>(distances.size()) - 1;
   ObservationLaw best = law_of(most);
   double highest = log_likelihood(distances, best) - prior / most;
+  // Fewer say nothing of tails.
+  constexpr Index fewest_for_tails = 30;
+  if (distances.size() < fewest_for_tails) return best;
   // Twelve values in a decade: the likelihood is flat in its degrees of freedom.
   const double step = std::pow(10, 1.0 / 12);
   for (double degrees = lowest; degrees < std::min(most, 100.0); degrees *= step) {
