@@ -263,15 +263,14 @@ nb::tuple predict_jointly(const Model& self, const Batch<Scalar>& x, int threads
   return nb::make_tuple(array_of(std::move(found.mean)), covariances);
 }
 
-/// Chooses a network and sets the options that go with it: the network, its index among the trials, the rows that chose it,
-/// and the trials.
+/// Chooses a network and sets the options that go with it: the network, its place among the trials, the rows that chose
+/// it, and the trials.
 template <typename Scalar>
 nb::tuple choose(const Batch<Scalar>& x, const Numbers& y, ModelOptions& options) {
-  gp::Problem problem{
-      .kind = options.class_names.empty() ? gp::TargetKind::numbers : gp::TargetKind::classes,
-      .targets = matrix_of(y),
-      .noise_variances = options.noise_variances,
-      .weights = options.weights};
+  gp::Problem problem{.kind = options.class_names.empty() ? gp::TargetKind::numbers : gp::TargetKind::classes,
+                      .targets = matrix_of(y),
+                      .noise_variances = options.noise_variances,
+                      .weights = options.weights};
   gp::AutomaticOptions choice = gp::automatic_options(options);
   gp::AutomaticNetwork found = run_or_leave(
       [inputs = x.inputs, problem = std::move(problem), choice = std::move(choice),

@@ -48,18 +48,18 @@ struct AutomaticOptions {
 
 /// Which of the networks below predicts training targets best that are left out: a linear kernel, one and three hidden
 /// layers of ReLUs, squared exponentials of one, two and four median distances of the inputs, Matern kernels of the
-/// smoothness 5/2 of one and two, and the Laplace kernel of two; each for inputs cut to their ranges, and for their normal
-/// scores, unless these are the same. The choice does not change with the units of all inputs, with the units and
+/// smoothness 5/2 of one and two, and the Laplace kernel of two; each for inputs cut to their ranges, and for their
+/// normal scores, unless these are the same. The choice does not change with the units of all inputs, with the units and
 /// offsets of inputs that are standardised, with the order of columns and rows, and with names of classes.
 ///
-/// x        vectors [n, channels]; with fewer than 4, equal ones or equal targets the network is that of three layers of
-///          ReLUs, whose trial says why nothing was chosen
+/// x        vectors [n, channels]; with fewer than 4, equal ones or equal targets the network is that of three layers
+///          of ReLUs, whose trial says why nothing was chosen
 /// problem  with targets of a row each; validation data are not looked at, known noise variances count as weights
-/// Errors   ArgumentError for inputs of another kind, and for targets that do not fit; NumericalError if no network can be
-///          solved for; Cancelled.
-/// Cost     automatic_cost(): at most eighteen choices of a regulariser among at most 1,000 evenly spaced rows, in double.
+/// Errors   ArgumentError for inputs of another kind, and for targets that do not fit; NumericalError if no network can
+///          be solved for; Cancelled.
+/// Cost     automatic_cost(): at most eighteen choices of a regulariser on at most 1,000 evenly spaced rows, in double.
 /// Source   Sundararajan & Keerthi 2001, Predictive approaches for choosing hyperparameters in Gaussian processes.
-///          Measured beside weighted means of the same kernels and sums of them: docs/experiments/tables.md.
+///          Measured: docs/experiments/tables.md.
 template <typename Scalar>
 [[nodiscard]] AutomaticNetwork choose_network(const Inputs<Scalar>& x, const Problem& problem,
                                               const AutomaticOptions& options = {},

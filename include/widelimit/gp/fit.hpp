@@ -50,7 +50,7 @@ struct FitOptions {
   /// Factor on the kernel of standardised targets; absent: fitted, with an AbsoluteNoise 1.
   std::optional<double> amplitude = {};
   bool targets_as_they_are = false;
-  /// Of numbers whose amplitude is fitted: how heavy the tails of observations are is fitted to the training targets left
+  /// Of numbers whose amplitude is fitted: how heavy the tails of observations are is fitted to training targets left
   /// out (ObservationLaw::of_left_out()), in place of what integrating the amplitude out leaves. choose_network() goes
   /// with it.
   bool fits_tails = false;

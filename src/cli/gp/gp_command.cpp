@@ -397,6 +397,7 @@ void fill_gp_command(CLI::App& command, const RunContext& context) {
     arguments->data.split.reads_validation = arguments->fit.chooses_by_validation();
     leave_out_unread_validation(command, arguments->data);
     numerics::require_room_for_threads(threads_of(arguments->kernel.threads, context));
+    if (takes_double(command, arguments->networks)) arguments->kernel.precision = Precision::float64;
     if (arguments->kernel.precision == Precision::float32)
       NetworkPredictor<float>(*arguments, context).run();
     else

@@ -409,6 +409,7 @@ void fill_fit_command(CLI::App& command, const RunContext& context) {
     arguments->data.split.reads_validation = arguments->reads_validation();
     leave_out_unread_validation(command, arguments->data);
     numerics::require_room_for_threads(arguments->kernel.threads);
+    if (takes_double(command, {arguments->network})) arguments->kernel.precision = Precision::float64;
     if (arguments->kernel.precision == Precision::float32)
       run_fit<float>(*arguments, context);
     else

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <CLI/CLI.hpp>
 #include <algorithm>
 
 #include "cli/output/output_options.hpp"
@@ -82,6 +83,11 @@ GpTask<Scalar> mapped_task(GpTask<Scalar> task, const gp::FeatureMap& map) {
 
 template GpTask<float> mapped_task(GpTask<float>, const gp::FeatureMap&);
 template GpTask<double> mapped_task(GpTask<double>, const gp::FeatureMap&);
+
+bool takes_double(const CLI::App& command, const std::vector<std::string>& networks) {
+  return command.count("--precision") == 0 &&
+         std::ranges::find(networks, automatic_argument) != networks.end();
+}
 
 template <typename Scalar>
 gp::AutomaticNetwork automatic_network(GpTask<Scalar>& task, const gp::AutomaticOptions& options,

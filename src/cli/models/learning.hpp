@@ -10,6 +10,10 @@
 #include "widelimit/gp/automatic.hpp"
 #include "widelimit/gp/learned_inputs.hpp"
 
+namespace CLI {
+class App;
+}
+
 namespace widelimit::cli {
 
 /// A channel and how much it matters: its scale, or the root of the diagonal of the learned metric.
@@ -47,6 +51,10 @@ template <typename Scalar>
 
 /// The word for a network that is chosen for a task.
 inline constexpr const char* automatic_argument = "auto";
+
+/// Whether a chosen network is among them and the precision is not given: then it is double. Smooth kernels of tables
+/// are chosen in double, and some of them want regularisers that are lost in the rounding errors of float.
+[[nodiscard]] bool takes_double(const CLI::App& command, const std::vector<std::string>& networks);
 
 /// The network that choose_network() finds for a task, with what it says about it among the task's notes; its cost is
 /// said before. ArgumentError, naming the option, for inputs that are no vectors, and for a depth.

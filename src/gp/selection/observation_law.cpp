@@ -26,7 +26,7 @@ ObservationLaw ObservationLaw::of_fitted_amplitude(Index rows, bool mean_is_fitt
 
 namespace {
 
-/// The scale of most likely distances, for these degrees of freedom: fixed points of an EM algorithm (Lange et al. 1989).
+/// The scale of most likely distances, for these degrees of freedom: a fixed point of EM (Lange et al. 1989).
 double likeliest_scale(const Vector<double>& squares, double degrees) {
   double square = squares.mean();
   constexpr int rounds = 500;
