@@ -24,6 +24,7 @@
 #include "run_control.hpp"
 #include "widelimit/error.hpp"
 #include "widelimit/gp/automatic.hpp"
+#include "widelimit/gp/distinct_inputs.hpp"
 #include "widelimit/gp/fit_fields.hpp"
 #include "widelimit/gp/learned_inputs.hpp"
 #include "widelimit/gp/model.hpp"
@@ -270,7 +271,8 @@ nb::tuple choose(const Batch<Scalar>& x, const Numbers& y, ModelOptions& options
   gp::Problem problem{.kind = options.class_names.empty() ? gp::TargetKind::numbers : gp::TargetKind::classes,
                       .targets = matrix_of(y),
                       .noise_variances = options.noise_variances,
-                      .weights = options.weights};
+                      .weights = options.weights,
+                      .inputs = gp::distinct_inputs(x.inputs, options.groups)};
   gp::AutomaticOptions choice = gp::automatic_options(options);
   gp::AutomaticNetwork found = run_or_leave(
       [inputs = x.inputs, problem = std::move(problem), choice = std::move(choice),

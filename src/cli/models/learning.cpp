@@ -8,6 +8,7 @@
 #include "cli/output/output_options.hpp"
 #include "cli/output/result_text.hpp"
 #include "widelimit/error.hpp"
+#include "widelimit/gp/distinct_inputs.hpp"
 #include "widelimit/text/visible_text.hpp"
 
 namespace widelimit::cli {
@@ -104,7 +105,8 @@ gp::AutomaticNetwork automatic_network(GpTask<Scalar>& task, const gp::Automatic
   const gp::Problem problem{.kind = task.kind,
                             .targets = *task.train.targets,
                             .noise_variances = task.noise_variances,
-                            .weights = task.weights};
+                            .weights = task.weights,
+                            .inputs = gp::distinct_inputs(x, task.groups)};
   gp::AutomaticNetwork found =
       gp::choose_network(x, problem, options, {.threads = threads, .stop = interrupt.token()});
   task.notes.push_back(gp::automatic_text(found, task.kind));

@@ -10,9 +10,8 @@
 #include <utility>
 #include <variant>
 
-#include "gp/inference/known_noise.hpp"
 #include "widelimit/error.hpp"
-#include "widelimit/gp/calibration.hpp"
+#include "widelimit/gp/distinct_inputs.hpp"
 #include "widelimit/gp/gram_source.hpp"
 #include "widelimit/gp/leave_one_out.hpp"
 #include "widelimit/gp/median_distance.hpp"
@@ -95,23 +94,22 @@ Inputs<double> chosen_rows(const Inputs<Scalar>& x, const std::vector<Index>& ro
 }
 
 /// The same problem of some rows. Known noise variances say how precise rows are, no more.
-Problem problem_of_rows(const Problem& problem, const std::vector<Index>& rows) {
+Problem problem_of_rows(const Problem& problem, const std::vector<Index>& rows, const Inputs<double>& seen) {
   Problem chosen{.kind = problem.kind, .targets = problem.targets(rows, Eigen::all)};
   if (problem.weights.size() > 0) chosen.weights = problem.weights(rows);
   if (problem.knows_noise()) {
     const Vector<double> noise = problem.noise_variances(rows);
     chosen.weights = noise.mean() * noise.cwiseInverse();
   }
+  std::vector<Index> groups;
+  if (problem.inputs)
+    for (const Index row : rows) {
+      const Index input = problem.inputs->of_row[static_cast<std::size_t>(row)];
+      groups.push_back(
+          problem.inputs->groups.empty() ? input : problem.inputs->groups[static_cast<std::size_t>(input)]);
+    }
+  chosen.inputs = distinct_inputs(seen, groups);
   return chosen;
-}
-
-double class_score(const Selection& selection, const Fitter& fitter) {
-  LeaveOneOut others = selection.others;
-  if (const Vector<double>& factors = fitter.row_factors(); factors.size() > 0)
-    others = single_observations(std::move(others), factors,
-                                 noise_variance(selection.best, selection.gram.mean_diagonal));
-  others.variances *= others.most_likely_scale(automatic_place);
-  return fit_class_calibration(others, fitter.problem().targets).log_loss;
 }
 
 /// Of one output's targets: whatever their amplitude is, the law has the scale that fits them.
@@ -128,7 +126,13 @@ double density_score(const Vector<double>& residuals, const Vector<double>& vari
 }
 
 double score_of(const std::vector<Selection>& selections, const Fitter& fitter) {
-  if (fitter.problem().kind == TargetKind::classes) return class_score(selections.front(), fitter);
+  // Classes are chosen by the log loss itself.
+  if (fitter.problem().kind == TargetKind::classes) {
+    double lowest = std::numeric_limits<double>::quiet_NaN();
+    for (const RegulariserScore& score : selections.front().scores)
+      if (!(score.leave_one_out >= lowest) && !std::isnan(score.leave_one_out)) lowest = score.leave_one_out;
+    return lowest;
+  }
   double sum = 0;
   Index output = 0;
   for (const Selection& selection : selections)
@@ -235,8 +239,8 @@ AutomaticNetwork choose_network(const Inputs<Scalar>& x, const Problem& problem,
                                 const AutomaticOptions& options, const RunControl& run) {
   require_automatic(x, problem);
   const std::vector<Index> rows = representative_inputs(x.size());
-  const Problem chosen = problem_of_rows(problem, rows);
   const Inputs<double> seen = chosen_rows(x, rows);
+  const Problem chosen = problem_of_rows(problem, rows, seen);
   const std::vector<Treatment> treatments = treatments_of(seen);
   if (std::string why = against_choice(chosen, treatments); !why.empty())
     return without_choice(seen, std::move(why));
