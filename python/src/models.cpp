@@ -23,8 +23,6 @@
 #include "left_out.hpp"
 #include "run_control.hpp"
 #include "widelimit/error.hpp"
-#include "widelimit/gp/automatic.hpp"
-#include "widelimit/gp/distinct_inputs.hpp"
 #include "widelimit/gp/fit_fields.hpp"
 #include "widelimit/gp/learned_inputs.hpp"
 #include "widelimit/gp/model.hpp"
@@ -264,33 +262,8 @@ nb::tuple predict_jointly(const Model& self, const Batch<Scalar>& x, int threads
   return nb::make_tuple(array_of(std::move(found.mean)), covariances);
 }
 
-/// Chooses a network and sets the options that go with it: the network, its place among the trials, the rows that chose
-/// it, and the trials.
-template <typename Scalar>
-nb::tuple choose(const Batch<Scalar>& x, const Numbers& y, ModelOptions& options) {
-  gp::Problem problem{.kind = options.class_names.empty() ? gp::TargetKind::numbers : gp::TargetKind::classes,
-                      .targets = matrix_of(y),
-                      .noise_variances = options.noise_variances,
-                      .weights = options.weights,
-                      .inputs = gp::distinct_inputs(x.inputs, options.groups)};
-  gp::AutomaticOptions choice = gp::automatic_options(options);
-  gp::AutomaticNetwork found = run_or_leave(
-      [inputs = x.inputs, problem = std::move(problem), choice = std::move(choice),
-       threads = options.gram.threads](std::stop_token stop) {
-        return gp::choose_network(inputs, problem, choice, {.threads = threads, .stop = std::move(stop)});
-      },
-      {nb::find(x)});
-  options.input_map = found.map;
-  options.fits_tails = true;
-  nb::list trials;
-  for (const gp::AutomaticTrial& trial : found.trials)
-    trials.append(nb::make_tuple(trial.network, trial.inputs, trial.score, trial.unsolved));
-  return nb::make_tuple(std::move(found.network), found.chosen, found.rows, trials);
-}
-
 template <typename Scalar>
 void bind_model_of(nb::class_<Model>& model) {
-  model.def_static("choose", &choose<Scalar>, "x"_a, "y"_a, "options"_a);
   model
       .def_static("fit", &fit<Scalar>, "network"_a, "x"_a, "y"_a, "validation_x"_a.none(),
                   "validation_y"_a.none(), "options"_a)

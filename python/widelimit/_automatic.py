@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ._core import Model, Network
+from ._core import Network, choose_network
 from .layers import dense, relu
 
 AUTOMATIC = "auto"
@@ -26,7 +26,7 @@ def require_automatic(word: Any, shape: tuple[int, ...], others: bool) -> None:
 
 def automatic_network(batch: Any, targets: Any, options: Any) -> tuple[Network, dict[str, Any]]:
     """The network that is chosen for a batch and its targets, and what is said about it; sets the options that go with it."""
-    network, chosen, rows, trials = Model.choose(batch, targets, options)
+    network, chosen, rows, trials = choose_network(batch, targets, options)
     described = [{"network": network, "inputs": inputs, "score": score, **({"unsolved": why} if why else {})}
                  for network, inputs, score, why in trials]
     return network, {"network": described[chosen]["network"], "inputs": described[chosen]["inputs"], "rows": rows,

@@ -1,7 +1,7 @@
 """Seven tables beside scikit-learn: how good are predictions where people begin, with the defaults of all?
 
     python decision_tables.py others [SEEDS [SET]]    # scikit-learn's methods
-    python decision_tables.py ours [SEEDS [SET]]      # widelimit: three ReLU layers, with relevance and learned features; auto
+    python decision_tables.py ours [SEEDS [SET]]      # widelimit: defaults, relevance, learned features, a kernel by the evidence
     python decision_tables.py summary
 
 For every set, seed and method: the share of wrong classes or the root mean squared error, and the log loss or the negative log
@@ -12,7 +12,6 @@ import warnings
 
 import numpy as np
 import widelimit
-from scipy.stats import t as student
 from sklearn import datasets
 from sklearn.ensemble import (HistGradientBoostingClassifier, HistGradientBoostingRegressor, RandomForestClassifier,
                               RandomForestRegressor)
@@ -99,7 +98,7 @@ def scores_of_other(method, x, test_x, y, test, classes):
 
 
 def network():
-    """Three hidden layers of ReLUs, which is default_network() of the estimators."""
+    """That of the estimators: three hidden layers of ReLUs."""
     hidden = [layers.dense(2, 0.01), layers.relu()]
     return widelimit.Network([*hidden, *hidden, *hidden, layers.dense(1, 0.01)])
 
@@ -112,9 +111,8 @@ def scores_of_model(model, test_x, test, classes):
         names = np.array([int(name) for name in model.class_names])
         probabilities = found.class_probabilities
         return np.mean(names[probabilities.argmax(1)] != test), log_loss(test, names, probabilities), kept
-    mean, deviation = found.mean[:, 0], found.law.scale * np.sqrt(found.standard_deviation[:, 0] ** 2 + found.noise_variance[0])
-    loss = np.mean(np.log(deviation) - student.logpdf((test - mean) / deviation, found.law.degrees_of_freedom))
-    return np.mean((mean - test) ** 2) ** 0.5, loss, kept
+    mean, deviation = found.mean[:, 0], np.sqrt(found.standard_deviation[:, 0] ** 2 + found.noise_variance[0])
+    return np.mean((mean - test) ** 2) ** 0.5, log_density(test, mean, deviation), kept
 
 
 def scores_of_ours(which, x, test_x, y, test, classes):
@@ -189,7 +187,7 @@ def differences():
 
 
 def automatic():
-    """What the choice of a network changes, seed by seed."""
+    """What the evidence's choice of a network changes, seed by seed."""
     rows = rows_of("decision_tables")
     yield "| set | loss | RMSE or share wrong |"
     yield "|---|---|---|"

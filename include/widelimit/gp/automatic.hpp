@@ -49,7 +49,7 @@ struct AutomaticOptions {
 /// Which of the networks below predicts training targets best that are left out: a linear kernel, one and three hidden
 /// layers of ReLUs, squared exponentials of one, two and four median distances of the inputs, Matern kernels of the
 /// smoothness 5/2 of one and two, and the Laplace kernel of two; each for inputs cut to their ranges, and for their
-/// normal scores, unless these are the same. The choice does not change with the units of all inputs, with the units and
+/// normal scores, unless these are the same. The choice does not change with the unit of all inputs, with the units and
 /// offsets of inputs that are standardised, with the order of columns and rows, and with names of classes.
 ///
 /// x        vectors [n, channels]; with fewer than 4, equal ones or equal targets the network is that of three layers
@@ -59,7 +59,7 @@ struct AutomaticOptions {
 ///          be solved for; Cancelled.
 /// Cost     automatic_cost(): at most eighteen choices of a regulariser on at most 1,000 evenly spaced rows, in double.
 /// Source   Sundararajan & Keerthi 2001, Predictive approaches for choosing hyperparameters in Gaussian processes.
-///          Measured: docs/experiments/tables.md.
+///          Lange, Little & Taylor 1989, Robust statistical modeling using the t distribution.
 template <typename Scalar>
 [[nodiscard]] AutomaticNetwork choose_network(const Inputs<Scalar>& x, const Problem& problem,
                                               const AutomaticOptions& options = {},
