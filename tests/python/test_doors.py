@@ -125,7 +125,7 @@ PROBLEMS = [
     Problem("a chosen network in float", "numbers", {"network": "auto", "precision": "float"}),
     Problem("a chosen network after training", "numbers", {"network": "auto", "kernel": "ntk"}),
     Problem("a chosen network of outputs with weights", "outputs", {"network": "auto", "weights": True}),
-    Problem("a chosen network of classes", "three", {"network": "auto"}),
+    Problem("a chosen network of classes", "three", {"network": "auto", "regulariser": 1e-1}),
     Problem("a chosen network with a regulariser by conjugate gradients", "numbers", {**CG, "network": "auto", "regulariser": 1e-1}),
 ]
 

@@ -52,7 +52,7 @@ struct AutomaticOptions {
 /// normal scores, unless these are the same. The choice does not change with the unit of all inputs, with the units and
 /// offsets of inputs that are standardised, with the order of columns and rows, and with names of classes.
 ///
-/// x        vectors [n, channels]; with fewer than 4, equal ones or equal targets the network is that of three layers
+/// x        vectors [n, channels]; with fewer than 30, equal ones or equal targets the network is that of three layers
 ///          of ReLUs, whose trial says why nothing was chosen
 /// problem  with targets of a row each; validation data are not looked at, known noise variances count as weights
 /// Errors   ArgumentError for inputs of another kind, and for targets that do not fit; NumericalError if no network can
