@@ -25,7 +25,7 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 constexpr const char* automatic_place = "choose_network";
-/// With fewer the best of many scores says more of chance than of kernels: of 6 to 10 rows, intervals of 95 % held 64 %.
+/// With fewer the best of many scores tells of chance: intervals of 95 % of 6 to 10 rows held 64 % of observations.
 constexpr Index fewest_rows = 30;
 
 struct Candidate {
