@@ -3,6 +3,7 @@
 /// Inference: models that are fitted, saved and used; for these, Gaussian-process regression and gradient flow with
 /// Gram matrices, choice of regularisers and hyperparameters, targets, metrics and calibration.
 #include "widelimit/error.hpp"
+#include "widelimit/gp/automatic.hpp"
 #include "widelimit/gp/baselines.hpp"
 #include "widelimit/gp/calibration.hpp"
 #include "widelimit/gp/class_labels.hpp"

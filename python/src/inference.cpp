@@ -1,14 +1,21 @@
 #include "inference.hpp"
 
 #include <nanobind/stl/optional.h>
+#include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
+
+#include <utility>
 
 #include "arrays.hpp"
 #include "batches.hpp"
+#include "interruptible.hpp"
 #include "left_out.hpp"
 #include "widelimit/error.hpp"
+#include "widelimit/gp/automatic.hpp"
+#include "widelimit/gp/distinct_inputs.hpp"
 #include "widelimit/gp/gradient_flow.hpp"
 #include "widelimit/gp/median_distance.hpp"
+#include "widelimit/gp/model.hpp"
 #include "widelimit/gp/observation_law.hpp"
 #include "widelimit/gp/regression.hpp"
 #include "widelimit/gp/selection.hpp"
@@ -254,6 +261,30 @@ std::optional<double> median_distance(const Batch<Scalar>& x) {
   return gp::median_distance(x.inputs);
 }
 
+/// Chooses a network and sets the options that go with it: the network, its place among the trials, the rows that chose
+/// it, and the trials.
+template <typename Scalar>
+nb::tuple choose_network(const Batch<Scalar>& x, const Array<double>& y, gp::ModelOptions& options) {
+  gp::Problem problem{.kind = options.class_names.empty() ? gp::TargetKind::numbers : gp::TargetKind::classes,
+                      .targets = matrix_of(y),
+                      .noise_variances = options.noise_variances,
+                      .weights = options.weights,
+                      .inputs = gp::distinct_inputs(x.inputs, options.groups)};
+  gp::AutomaticOptions choice = gp::automatic_options(options);
+  gp::AutomaticNetwork found = run_or_leave(
+      [inputs = x.inputs, problem = std::move(problem), choice = std::move(choice),
+       threads = options.gram.threads](std::stop_token stop) {
+        return gp::choose_network(inputs, problem, choice, {.threads = threads, .stop = std::move(stop)});
+      },
+      {nb::find(x)});
+  options.input_map = found.map;
+  options.fits_tails = true;
+  nb::list trials;
+  for (const gp::AutomaticTrial& trial : found.trials)
+    trials.append(nb::make_tuple(trial.network, trial.inputs, trial.score, trial.unsolved));
+  return nb::make_tuple(std::move(found.network), found.chosen, found.rows, trials);
+}
+
 }  // namespace
 
 void bind_inference(nb::module_& module) {
@@ -265,6 +296,8 @@ void bind_inference(nb::module_& module) {
       "degrees_of_freedom"_a, "scale"_a, "probability"_a);
   module.def("median_distance", &median_distance<float>, "x"_a);
   module.def("median_distance", &median_distance<double>, "x"_a);
+  module.def("choose_network", &choose_network<float>, "x"_a, "y"_a, "options"_a);
+  module.def("choose_network", &choose_network<double>, "x"_a, "y"_a, "options"_a);
   bind_regression(module);
   bind_flow(module);
 }

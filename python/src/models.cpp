@@ -75,7 +75,7 @@ gp::LearningOptions learning_of(int rounds, bool full_matrix, const std::vector<
 
 /// Factors [channels] or [channels, channels], or None.
 nb::object factors_of(const gp::FeatureMap& map) {
-  if (map.is_identity()) return nb::none();
+  if (map.factors().size() == 0) return nb::none();
   if (map.is_diagonal()) return nb::cast(array_of(Vector<double>(map.factors().row(0).transpose())));
   return nb::cast(array_of(Matrix<double>(map.factors())));
 }

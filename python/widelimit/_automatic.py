@@ -1,9 +1,10 @@
-"""Networks among which the evidence chooses, where nobody names one."""
+"""Networks where nobody names one."""
 
 from __future__ import annotations
 
-from ._arrays import batch
-from ._core import Network, NumericalError, median_distance
+from typing import Any
+
+from ._core import Network, choose_network
 from .layers import dense, relu
 
 AUTOMATIC = "auto"
@@ -15,26 +16,18 @@ def default_network() -> Network:
     return Network([*hidden, *hidden, *hidden, dense(1, 0.01)])
 
 
-def automatic_networks(word, x):
-    """default_network(), and squared exponentials of one, two and four times the median distance of inputs x [n, channels].
-    ValueError for another word than 'auto' and for other inputs."""
+def require_automatic(word: Any, shape: tuple[int, ...], others: bool) -> None:
+    """ValueError for another word than 'auto' and for other inputs; others: whether they have lengths, masks or graphs."""
     if word != AUTOMATIC:
         raise ValueError(f"network: expected a Network or {AUTOMATIC!r}, got {word!r}")
-    if x.ndim != 2:
-        raise ValueError(f"network: {AUTOMATIC!r} is for inputs [n, channels], got shape {x.shape}; give a Network")
-    length = median_distance(batch(x, x.dtype, "x"))
-    smooth = [] if length is None else [Network.named("rbf", {"axes": 0, "length": factor * length}) for factor in (1, 2, 4)]
-    return [default_network(), *smooth]
+    if len(shape) != 2 or others:
+        raise ValueError(f"network: {AUTOMATIC!r} is for inputs [n, channels], got shape {shape}; give a Network")
 
 
-def likeliest(networks, fitted, evidence):
-    """Of fitted(network), the one with the highest evidence. NumericalError of the last network if none can be fitted."""
-    fits = []
-    for network in networks:
-        try:
-            fits.append(fitted(network))
-        except NumericalError as failed:
-            error = failed
-    if not fits:
-        raise error
-    return max(fits, key=evidence)
+def automatic_network(batch: Any, targets: Any, options: Any) -> tuple[Network, dict[str, Any]]:
+    """The network that is chosen for a batch and its targets, and what is said about it; sets the options that go with it."""
+    network, chosen, rows, trials = choose_network(batch, targets, options)
+    described = [{"network": network, "inputs": inputs, "score": score, **({"unsolved": why} if why else {})}
+                 for network, inputs, score, why in trials]
+    return network, {"network": described[chosen]["network"], "inputs": described[chosen]["inputs"], "rows": rows,
+                     "trials": described}

@@ -14,11 +14,11 @@ from numpy.typing import ArrayLike, NDArray
 
 from . import _core
 from ._arrays import Graphs, Inputs, batch, check_network, is_ragged, numbers, real, type_of_inputs, whole
-from ._automatic import automatic_networks, likeliest
+from ._automatic import automatic_network, require_automatic
 from ._calibration import ClassCalibration
 from ._core import Network, Preprocessing
 from ._fit_arguments import says_fit_arguments
-from ._frames import Columns
+from ._frames import Columns, is_frame
 from ._html import matrix_html, network_html, rows_html, table
 from ._named_functions import functions_of
 from ._progress import Progress, told
@@ -307,6 +307,7 @@ class Model:
         # The one that was given holds the functions of its layers.
         self._network = model.network if network is None else network
         self._columns = Columns.read(model.preparation)
+        self._automatic: dict[str, Any] | None = None
 
     @classmethod
     @says_fit_arguments()
@@ -323,8 +324,8 @@ class Model:
             columns: Iterable[str] | None = None) -> Model:
         """The model of a network for inputs x, as gram() takes them, and targets y, [n] or [n, outputs].
 
-        network        a Network, or for inputs [n, channels] 'auto': of three hidden ReLU layers, and squared exponentials of one,
-                       two and four times the median distance of x, the one under which the targets are most likely
+        network        a Network, or for inputs [n, channels] 'auto': the kernel, and the treatment of inputs with tails, that predict
+                       training targets best when they are left out; see `automatic` and docs/inference.md
         validation     (x, y) for criteria that need them, or a dictionary with 'x' and 'y', and 'lengths', 'mask' or 'graphs'
                        of these inputs; y are labels if those of the training are
         labels         True: y are classes, any integers or texts, or one-hot rows; the classes are those that occur in y. class_names are those
@@ -345,9 +346,12 @@ class Model:
         the kernel above its rounding errors. Cost: the Gram matrix, n^3 / 3 operations, and 9 n^3 to choose.
         """
         given = {name: value for name, value in locals().items() if name not in ("cls", "network", "x", "y")}
-        if isinstance(network, str):
-            return cls._of_likeliest(network, x, y, given)
-        check_network(network, "network, x, y")
+        chooses = isinstance(network, str)
+        if chooses:
+            shape = x.shape if is_frame(x) else () if is_ragged(x) else np.shape(x)
+            require_automatic(network, shape, any(other is not None for other in (lengths, mask, graphs)))
+        else:
+            check_network(network, "network, x, y")
         named = Columns.of(x, columns)
         inputs = _Inputs(preprocessing, x, precision, flip)
         options = _options(given, inputs.preprocessing)
@@ -361,26 +365,18 @@ class Model:
         else:
             targets = _targets
         held = _held_out(validation, inputs, targets, named)
+        automatic = None
+        if chooses:
+            network, automatic = automatic_network(train, targets(y, "y"), options)
         with told(progress, "pairs") as tell:
             if tell is not None:
                 options.set_progress(tell)
             model = _core.Model.fit(network, train, targets(y, "y"), *held, options)
         # A network with learned variances is another one.
         used = model.network if model.learned is not None else network
-        return cls(model, used, None if classes is None else classes.labels)
-
-    @classmethod
-    def _of_likeliest(cls, word, x, y, given):
-        """The model with the highest evidence of those of automatic_networks(), with the given options of fit()."""
-        if given["kind"] != "bayesian":
-            raise ValueError(f"network: {word!r} compares evidences, which kind={given['kind']!r} has none of; give a Network")
-        if given["solver"] != "cholesky":
-            raise ValueError(f"network: {word!r} compares evidences, which solver={given['solver']!r} has none of; give a Network, or take "
-                             "'cholesky'")
-        inputs = _Inputs(given["preprocessing"], x, given["precision"], given["flip"])
-        networks = automatic_networks(word, numbers(inputs.prepared(x), inputs.dtype, "x"))
-        given["preprocessing"] = inputs.preprocessing
-        return likeliest(networks, lambda network: cls.fit(network, x, y, **given), lambda model: model.log_marginal_likelihood)
+        fitted = cls(model, used, None if classes is None else classes.labels)
+        fitted._automatic = automatic
+        return fitted
 
     @staticmethod
     def select(network: Network, x: Inputs, y: ArrayLike, *, validation: Validation | None = None,
@@ -630,6 +626,12 @@ class Model:
         """The names of the columns of the training inputs, by which those of frames are found; empty if they had none. Of tables of
         `widelimit fit`, a column of texts is several numbers of the inputs."""
         return self._columns.names
+
+    @property
+    def automatic(self) -> dict[str, Any] | None:
+        """Of network='auto': what was chosen, 'network' and 'inputs', on how many 'rows', and all 'trials' with their scores; None
+        for other networks and for a loaded model."""
+        return self._automatic
 
     @property
     def feature_map(self) -> Numbers | None:

@@ -85,11 +85,11 @@ class _WideNetwork(BaseEstimator):
         kinds = {"nngp": "bayesian", "ntk": "trained"}
         if self.kernel not in kinds:
             raise ValueError(f"kernel: expected 'nngp' or 'ntk', got {self.kernel!r}")
-        model = Model.fit(default_network() if self.network is None else self.network, X, y, kind=kinds[self.kernel], weights=weights,
+        model = Model.fit("auto" if self.network is None else self.network, X, y, kind=kinds[self.kernel], weights=weights,
                           relevance=self.relevance, learn_features=self.learn_features, precision=self.precision, threads=self.threads,
                           columns=self._columns,
                           **self._regularisers(), **options)
-        self.model_, self.network_ = model, model.network
+        self.model_, self.network_, self.automatic_ = model, model.network, model.automatic
         self.learned_, self.feature_map_ = model.learned, model.feature_map
         found = model.regulariser
         self.regularizer_ = found[0] if (found == found[0]).all() else found
@@ -152,7 +152,7 @@ class WideNetworkRegressor(RegressorMixin, _WideNetwork):
     Deviations are half of the 95 % interval of observations over 1.96, so that they tell of intervals: wider than roots of the
     variances where the amplitude was fitted to few rows (20 rows by 9 %, 5 rows by 58 %).
 
-    network      a Network; None: three hidden ReLU layers; 'auto': as in Model.fit (`network_`)
+    network      a Network; None or 'auto': chosen as in Model.fit (`network_`, and `automatic_` with all scores)
     kernel       'nngp', Model's kind 'bayesian', or 'ntk', its kind 'trained'
     regularizer  relative to the kernel's mean diagonal; of several, and of Model's candidates for None, the one that predicts
                  left-out targets best (`regularizer_`, an array if outputs differ)

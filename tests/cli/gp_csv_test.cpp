@@ -2,6 +2,7 @@
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <fstream>
@@ -512,4 +513,39 @@ TEST_CASE("gp --weight and --noise-variance: as fit has them; what does not go t
   fails(common + "--noise-variance v --solver cg",
         "cg takes --amplitude with --noise-variance, as finding it takes factorizations: give one, or take "
         "--solver cholesky");
+}
+
+TEST_CASE("gp and fit: a network that is chosen for a table, said beforehand and kept with all scores") {
+  const TemporaryFolder folder;
+  std::string text = "a,b,y\n";
+  for (int i = 0; i < 80; ++i) {
+    const double a = std::sin(1.0 + 3.1 * i), b = std::cos(2.3 * i);
+    text += fmt::format("{},{},{}\n", a, std::exp(4 * b), std::sin(2 * a) + b + 0.1 * std::sin(37.0 * i));
+  }
+  write_text(folder / "table.csv", text);
+  const std::string data = "--data csv --target y --path " + (folder / "table.csv").string() + " ";
+  const auto result = run_program("gp --network auto --kernel nngp --no-report --no-pictures " + data +
+                                  "--out " + (folder / "out").string());
+  REQUIRE(result.code == 0);
+  CHECK(result.output.find("at most 18 Gram matrices") < result.output.find("network auto: "));
+  CHECK(result.output.find("inputs normal scores") != std::string::npos);
+  const auto found = nlohmann::json::parse(file_text(folder / "out" / "results.json")).at("automatic");
+  CHECK(found.at("trials").size() == 18);
+  double lowest = 1e300;
+  for (const auto& trial : found.at("trials")) lowest = std::min(lowest, trial.at("score").get<double>());
+  for (const auto& trial : found.at("trials"))
+    if (trial.at("network") == found.at("network") && trial.at("inputs") == found.at("inputs"))
+      CHECK(trial.at("score") == lowest);
+  const auto fitted =
+      run_program("fit " + data + "--threads 1 --json --model " + (folder / "model").string());
+  REQUIRE(fitted.code == 0);
+  CHECK(nlohmann::json::parse(fitted.output).at("automatic").at("network") == found.at("network"));
+  const auto predicted = run_program("predict --model " + (folder / "model").string() + " --csv " +
+                                     (folder / "table.csv").string() + " --out " + (folder / "new").string());
+  CHECK(predicted.code == 0);
+  CHECK(run_program("gp --network auto --depth 2 " + data).errors.find("--depth is for named networks") !=
+        std::string::npos);
+  const auto images = run_program("fit --data sample --model " + (folder / "images").string());
+  CHECK(images.code == 1);
+  CHECK(images.errors.find("--network: auto is for tables and other vectors") != std::string::npos);
 }

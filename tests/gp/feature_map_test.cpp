@@ -3,6 +3,8 @@
 
 #include <doctest/doctest.h>
 
+#include <cmath>
+
 #include "gp/problem.hpp"
 #include "widelimit/error.hpp"
 
@@ -30,4 +32,51 @@ TEST_CASE("feature map: factors, matrices, sequences and masks") {
   CHECK_THROWS_WITH_AS(static_cast<void>(FeatureMap(factors).apply(Inputs<double>(random_matrix(2, 4, 6)))),
                        "FeatureMap: expected inputs of 3 channels, got 4", ArgumentError);
   CHECK_THROWS_AS(FeatureMap(random_matrix(2, 3, 7)), ArgumentError);
+}
+
+TEST_CASE("feature map: functions of channels stay within the range of the training inputs") {
+  Matrix<double> x(5, 3);
+  x << 1, 0, 7, 2, 1, 7, 4, 0, 7, 100, 1, 7, 1, 0, 7;
+  const FeatureMap clipped = FeatureMap::clipped(x), scores = FeatureMap::normal_scores(x);
+  const Inputs<double> cut = clipped.apply(Inputs<double>(x)), mapped = scores.apply(Inputs<double>(x));
+  Vector<double> of_first(5);
+  for (Index i = 0; i < 5; ++i) {
+    for (std::size_t c = 0; c < 3; ++c) CHECK(cut[i][c] == x(i, static_cast<Index>(c)));
+    of_first(i) = mapped[i][0];
+    // Two values, and one, have no other scores.
+    CHECK(mapped[i][1] == x(i, 1));
+    CHECK(mapped[i][2] == 7);
+  }
+  CHECK(of_first.mean() == Approx(x.col(0).mean()).epsilon(1e-12));
+  const double deviation = std::sqrt((x.col(0).array() - x.col(0).mean()).square().mean());
+  CHECK(std::sqrt((of_first.array() - of_first.mean()).square().mean()) == Approx(deviation).epsilon(1e-12));
+  // The ranks .2 (of both ones), .5, .7 and .9 are apart like their quantiles.
+  CHECK((of_first(3) - of_first(2)) / (of_first(1) - of_first(0)) ==
+        Approx((1.2815515655446004 - 0.5244005127080407) / 0.8416212335729143).epsilon(1e-12));
+
+  Matrix<double> other(2, 3);
+  other << -50, 0.5, 9, 3, 2, -9;
+  const Inputs<double> beyond = clipped.apply(Inputs<double>(other)),
+                       between = scores.apply(Inputs<double>(other));
+  CHECK(beyond[0][0] == 1);
+  CHECK(beyond[0][1] == 0.5);
+  CHECK(beyond[0][2] == 7);
+  CHECK(beyond[1][1] == 1);
+  CHECK(beyond[1][2] == 7);
+  CHECK(between[0][0] == Approx(of_first(0)));
+  CHECK(between[1][0] == Approx((of_first(1) + of_first(2)) / 2).epsilon(1e-12));
+
+  const FeatureMap both = clipped.with_factors_of(FeatureMap(Matrix<double>::Constant(1, 3, 2)));
+  CHECK(both.apply(Inputs<double>(other))[0][0] == 2);
+  CHECK_THROWS_AS(static_cast<void>(clipped.with_factors_of(scores)), ArgumentError);
+  Matrix<double> descending(4, 1);
+  descending << 1, 0, 1, 0;
+  CHECK_THROWS_WITH_AS(static_cast<void>(FeatureMap::through(descending)),
+                       "FeatureMap: expected ascending places, got 0 behind 1 of channel 0", ArgumentError);
+  CHECK_THROWS_AS(static_cast<void>(FeatureMap::through(Matrix<double>::Ones(3, 1))), ArgumentError);
+  // More values than knots: the ends stay, and no number is far from its own score.
+  Matrix<double> many(5000, 1);
+  for (Index i = 0; i < 5000; ++i) many(i, 0) = std::pow(static_cast<double>(i) / 5000, 3);
+  const FeatureMap fewer = FeatureMap::normal_scores(many);
+  CHECK(fewer.knots().rows() == 2048);
 }

@@ -95,7 +95,10 @@ TEST_CASE("fit fields: what is refused, and what beside it is not") {
   CHECK(refusal_of({.knows_noise = true, .weighs = true}).starts_with("--weight: give them or"));
   CHECK(refusal_of({.relevance = true, .features = true}).starts_with("--learn-features: "));
   CHECK(refusal_of({.diagonal = true}) == "--diagonal: it is for --learn-features only");
-  CHECK(refusal_of({.stores_matrices = true, .keeps_matrices = true}).empty() == false);
+  CHECK(refusal_of({.keeps_matrices = true, .stores_matrices = true})
+            .starts_with("--store: it and --gram both keep"));
+  CHECK(refusal_of({.gives_residual = true}).empty());
+  CHECK(refusal_of({.is_model = true, .gives_residual = true}) == "--residual: it is for --solver cg");
   CHECK(refusal_of({.solver = conjugate_gradients}).empty());
   CHECK(refusal_of({.solver = conjugate_gradients, .has_validation = false})
             .starts_with("--solver: cg chooses the regulariser"));

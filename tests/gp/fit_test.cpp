@@ -95,22 +95,19 @@ TEST_CASE("fit: posteriors are kept for new inputs where that is asked for, and 
 
 TEST_CASE("fit: known noise and weights are refused where they mean nothing") {
   const KernelProblem p = make_problem(10, 2, 1, 11);
-  const auto fails = [&](const Problem& problem, const FitOptions& options, bool nngp_alone,
-                         const char* message) {
-    CHECK_THROWS_WITH_AS(require_rows(problem, options, nngp_alone, "fit"), doctest::Contains(message),
-                         ArgumentError);
-  };
   Problem weighted = numbers(p), known = numbers(p);
   weighted.weights = Vector<double>::Ones(10);
   known.noise_variances = Vector<double>::Ones(10);
-  require_rows(weighted, {}, true, "fit");
-  fails(weighted, {}, false, "fit: weights are for the NNGP (bayesian models without refit)");
+  require_rows(weighted, "fit");
+  require_fit(fit_request(weighted, {}, false), Door::cpp, "fit");
+  CHECK_THROWS_WITH_AS(require_fit(fit_request(weighted, {}, true), Door::cpp, "fit"),
+                       "fit: weights: they are for Bayesian regression: the kind bayesian", ArgumentError);
   FitOptions given;
   given.noise = RelativeRegulariser(0.1);
-  fails(known, given, true, "expected noise variances, or a regulariser or a noise; got both");
-  known.kind = TargetKind::classes;
-  fails(known, {}, true, "noise variances are for numbers, not classes");
+  CHECK_THROWS_WITH_AS(require_fit(fit_request(known, given, false), Door::cpp, "fit"),
+                       "fit: noise_variances: the noise is known: leave out regulariser", ArgumentError);
+  weighted.weights(3) = 0;
+  CHECK_THROWS_WITH_AS(require_rows(weighted, "fit"), doctest::Contains("fit: "), ArgumentError);
 }
 
-}  // namespace
 }  // namespace widelimit::gp

@@ -63,3 +63,30 @@ TEST_CASE("observation law: what has no law is refused") {
   for (const double share : {0.0, 1.0, -1.0, std::nan("")})
     CHECK_THROWS_AS((void)ObservationLaw{}.half_width(share), ArgumentError);
 }
+
+TEST_CASE("observation law: tails of distances that were left out") {
+  // Quantiles of Student's t distribution of 4 degrees, times .7, and of the normal distribution.
+  const ObservationLaw heavy{4, 0.7}, normal;
+  constexpr Index count = 400;
+  Vector<double> of_heavy(count), of_normal(count);
+  for (Index i = 0; i < count; ++i) {
+    const double share = (2 * static_cast<double>(i) + 1) / count - 1;
+    const double side = share < 0 ? -1 : 1;
+    of_heavy(i) = side * heavy.half_width(std::abs(share));
+    of_normal(i) = side * normal.half_width(std::abs(share));
+  }
+  const ObservationLaw found = ObservationLaw::of_left_out(of_heavy);
+  CHECK(found.degrees_of_freedom == Approx(4).epsilon(0.2));
+  CHECK(found.scale == Approx(0.7).epsilon(0.05));
+  // Units come out again, and signs do not matter.
+  CHECK(ObservationLaw::of_left_out(-10 * of_heavy).scale == Approx(10 * found.scale).epsilon(1e-6));
+  const ObservationLaw light = ObservationLaw::of_left_out(of_normal);
+  CHECK(light.degrees_of_freedom == count - 1);
+  CHECK(light.scale == Approx(1).epsilon(0.02));
+  CHECK_THROWS_AS(static_cast<void>(ObservationLaw::of_left_out(Vector<double>::Ones(3))), ArgumentError);
+  CHECK_THROWS_AS(static_cast<void>(ObservationLaw::of_left_out(Vector<double>::Zero(9))), ArgumentError);
+  // Mostly zeros have no scale that says anything of the others: the distribution of the most degrees is left.
+  Vector<double> zeros = Vector<double>::Zero(20);
+  zeros(3) = 1;
+  CHECK(ObservationLaw::of_left_out(zeros).degrees_of_freedom == 19);
+}

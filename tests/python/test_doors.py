@@ -29,10 +29,7 @@ NOT_OFFERED = {
     ("estimator", "flip"): "scikit-learn has vectors",
     ("estimator", "images"): "scikit-learn has vectors",
 }
-LACKING = {
-    ("fit", ("network", "auto")): "auto is in Python alone",
-    ("gp", ("network", "auto")): "auto is in Python alone",
-}
+LACKING = {}
 # What a door says otherwise: {(door, why): names of problems}. Each fails as soon as it does not.
 DIFFERENCES = {}
 CG = {"solver": "cg", "residual": 1e-13}
@@ -124,7 +121,13 @@ PROBLEMS = [
     Problem("relevance", "numbers", {"relevance": True}),
     Problem("learned features", "numbers", {"learn_features": 2}),
     Problem("learned factors", "two", {"learn_features": 1, "diagonal": True}),
-    Problem("a network by the evidence", "numbers", {"network": "auto"}),
+    # A network that is chosen, with the functions of its inputs and the tails of its observations.
+    Problem("a chosen network", "numbers", {"network": "auto"}),
+    Problem("a chosen network in float", "numbers", {"network": "auto", "precision": "float"}),
+    Problem("a chosen network after training", "numbers", {"network": "auto", "kernel": "ntk"}),
+    Problem("a chosen network of outputs with weights", "outputs", {"network": "auto", "weights": True}),
+    Problem("a chosen network of classes", "three", {"network": "auto", "regulariser": 1e-1}),
+    Problem("a chosen network with a regulariser by conjugate gradients", "numbers", {**CG, "network": "auto", "regulariser": 1e-1}),
 ]
 
 

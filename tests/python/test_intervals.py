@@ -37,7 +37,7 @@ def test_observations_of_few_rows_have_students_distribution():
 def test_the_estimators_intervals_are_those_of_the_model():
     x = np.random.default_rng(4).normal(size=(10, 2))
     y = x[:, 0] - x[:, 1]**2
-    theirs = WideNetworkRegressor(regularizer=1e-2).fit(x, y)
+    theirs = WideNetworkRegressor(default_network(), regularizer=1e-2).fit(x, y)
     mean, deviation = theirs.predict(x + 0.2, return_std=True)
     ours = Model.fit(default_network(), x, y, regulariser=1e-2).predict(x + 0.2)
     np.testing.assert_allclose(mean + 1.959963984540054 * deviation, ours.intervals(0.95)[1][:, 0], rtol=1e-9)

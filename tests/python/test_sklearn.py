@@ -23,21 +23,22 @@ def test_estimators_obey_scikit_learns_rules(kind, options):
 def test_candidates_below_the_rounding_errors_are_passed_over(random):
     x = random.normal(size=(300, 1))
     y = np.sin(x[:, 0])
-    model = WideNetworkRegressor(precision="float", regularizer=(1e-12, 1e-2)).fit(x, y)
+    network = default_network()
+    model = WideNetworkRegressor(network, precision="float", regularizer=(1e-12, 1e-2)).fit(x, y)
     assert model.regularizer_ == 1e-2
-    np.testing.assert_allclose(model.predict(x[:3]), WideNetworkRegressor(precision="float", regularizer=1e-2).fit(x, y).predict(x[:3]), rtol=1e-12)
+    np.testing.assert_allclose(model.predict(x[:3]), WideNetworkRegressor(network, precision="float", regularizer=1e-2).fit(x, y).predict(x[:3]), rtol=1e-12)
     with pytest.raises(NumericalError, match="no value of the grid lifts the 300 x 300 Gram matrix above its own errors"):
-        WideNetworkRegressor(precision="float", regularizer=[1e-12]).fit(x, y)
+        WideNetworkRegressor(network, precision="float", regularizer=[1e-12]).fit(x, y)
 
 
 def test_they_choose_as_model_does(random):
     """Among Model's candidates, by its criterion."""
     x, y = random.normal(size=(30, 2)), random.normal(size=30)
-    for estimator, model in ((WideNetworkRegressor().fit(x, y), widelimit.Model.fit(default_network(), x, y)),
-                             (WideNetworkClassifier(kernel="ntk").fit(x, y > 0), widelimit.Model.fit(default_network(), x, y > 0, labels=True, kind="trained"))):
+    for estimator, model in ((WideNetworkRegressor().fit(x, y), widelimit.Model.fit("auto", x, y)),
+                             (WideNetworkClassifier(kernel="ntk").fit(x, y > 0), widelimit.Model.fit("auto", x, y > 0, labels=True, kind="trained"))):
         found, expected = ([(row["regulariser"], row["loo"]) for row in each.selection.scores] for each in (estimator.model_, model))
         assert found == expected and len(found) == 19 and estimator.regularizer_ == model.selection.best
-    assert WideNetworkRegressor().fit(x, y).log_marginal_likelihood_ == widelimit.Model.fit(default_network(), x, y).log_marginal_likelihood
+    assert WideNetworkRegressor().fit(x, y).log_marginal_likelihood_ == widelimit.Model.fit("auto", x, y).log_marginal_likelihood
 
 
 @pytest.mark.parametrize("regularizer", [(), [], "abc", 0, -1, np.nan, [1e-3, np.inf], [[1e-3]], [None, 1]])
@@ -57,9 +58,9 @@ def test_equal_targets_are_predicted_everywhere(random):
 def test_outputs_have_deviations_of_their_own(random):
     x, test = random.normal(size=(80, 3)), random.normal(size=(6, 3))
     y = np.stack([np.sin(x[:, 0]) + 0.05 * random.normal(size=80), 500 * random.normal(size=80)], axis=1)
-    model = WideNetworkRegressor().fit(x, y)
+    model = WideNetworkRegressor(default_network()).fit(x, y)
     mean, deviation = model.predict(test, return_std=True)
-    alone = WideNetworkRegressor().fit(x, y[:, 0])
+    alone = WideNetworkRegressor(default_network()).fit(x, y[:, 0])
     alone_mean, alone_deviation = alone.predict(test, return_std=True)
     np.testing.assert_allclose(mean[:, 0], alone_mean, rtol=1e-8)
     np.testing.assert_allclose(deviation[:, 0], alone_deviation, rtol=1e-8)
@@ -75,7 +76,7 @@ def test_the_classifier_is_the_model(random):
     x, test = random.normal(size=(40, 2)), random.normal(size=(6, 2))
     for count in (2, 3):
         y = random.integers(0, count, size=40)
-        ours = widelimit.Model.fit(default_network(), x, y, labels=True, regulariser=0.1)
+        ours = widelimit.Model.fit("auto", x, y, labels=True, regulariser=0.1)
         theirs = WideNetworkClassifier(regularizer=0.1).fit(x, y)
         np.testing.assert_allclose(theirs.predict_proba(test), ours.predict(test).class_probabilities, atol=1e-9)
 
@@ -181,7 +182,7 @@ def test_known_noise_is_normal(random):
     x = random.normal(size=(5, 2))
     y = 10 * np.sin(x[:, 0]) + random.normal(size=5)
     for noise in (np.full(5, 1.0), 1.0):
-        found = WideNetworkRegressor().fit(x, y, noise_variance=noise)
+        found = WideNetworkRegressor(default_network()).fit(x, y, noise_variance=noise)
         expected = widelimit.Model.fit(default_network(), x, y, noise_variance=np.full(5, 1.0)).predict(x)
         np.testing.assert_allclose(found.predict(x, return_std=True)[1], np.sqrt(expected.standard_deviation**2 + 1)[:, 0], rtol=1e-12)
         np.testing.assert_allclose(np.diag(found.predict(x, return_cov=True)[1]), expected.standard_deviation[:, 0]**2 + 1, rtol=1e-8)

@@ -5,8 +5,9 @@
 
 namespace widelimit::gp {
 
-/// A linear map of the channels of every position, before a network sees them: nothing, a factor for each channel, or a
-/// matrix. It says which channels matter (learn_inputs()).
+/// A map of the channels of every position, before a network sees them: first, if there are any, monotone functions of
+/// single channels, which never leave the range of the training inputs; then nothing, a factor for each channel, or a
+/// matrix. Factors say which channels matter (learn_inputs()), functions what is done about tails (choose_network()).
 class FeatureMap {
  public:
   /// Leaves inputs unchanged.
@@ -16,11 +17,30 @@ class FeatureMap {
   /// multiplied; empty for none. ArgumentError for other sizes and numbers that are not finite.
   explicit FeatureMap(Matrix<double> factors);
 
-  [[nodiscard]] bool is_identity() const { return factors_.size() == 0; }
+  /// A function for each channel: `knots` [2 k, channels] are k places, ascending but for repetitions of the last one,
+  /// and below them k values, between which it is linear; beyond the ends it is constant. ArgumentError for other
+  /// sizes, places in another order and numbers that are not finite.
+  [[nodiscard]] static FeatureMap through(Matrix<double> knots);
+
+  /// Every channel is cut to its range in these inputs, vectors [n, channels], n >= 1 (ArgumentError). A channel that
+  /// does not vary stays the constant that it is there, whatever new inputs say.
+  [[nodiscard]] static FeatureMap clipped(const Inputs<double>& x);
+
+  /// Every channel becomes the normal quantiles of the ranks of its numbers in these inputs, equal ones sharing their
+  /// middle rank, with the mean and the deviation that the channel had; numbers between two are interpolated. Channels
+  /// of two values stay as they are, within their range. At most 1,024 knots a channel. Errors as above.
+  [[nodiscard]] static FeatureMap normal_scores(const Inputs<double>& x);
+
+  /// The functions of this map, then the factors of another, which has no functions (ArgumentError).
+  [[nodiscard]] FeatureMap with_factors_of(const FeatureMap& other) const;
+
+  [[nodiscard]] bool is_identity() const { return factors_.size() == 0 && knots_.size() == 0; }
   /// Whether there is a factor for each channel, and no matrix.
   [[nodiscard]] bool is_diagonal() const { return factors_.rows() == 1; }
   /// As the constructor takes them.
   [[nodiscard]] const Matrix<double>& factors() const { return factors_; }
+  /// As through() takes them; empty if there are no functions.
+  [[nodiscard]] const Matrix<double>& knots() const { return knots_; }
 
   /// The inputs mapped, with their masks and graphs; sums run in double. ArgumentError for another number of channels.
   template <typename Scalar>
@@ -28,6 +48,7 @@ class FeatureMap {
 
  private:
   Matrix<double> factors_;
+  Matrix<double> knots_;
 };
 
 }  // namespace widelimit::gp

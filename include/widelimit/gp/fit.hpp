@@ -55,6 +55,10 @@ struct FitOptions {
   /// Factor on the kernel of standardised targets; absent: fitted, with an AbsoluteNoise 1.
   std::optional<double> amplitude = {};
   bool targets_as_they_are = false;
+  /// Of numbers whose amplitude is fitted: how heavy the tails of observations are is fitted to training targets left
+  /// out (ObservationLaw::of_left_out()), in place of what integrating the amplitude out leaves. choose_network() goes
+  /// with it.
+  bool fits_tails = false;
   int threads = 0;
   double residual = 1e-10;        ///< Relative residual at which conjugate gradients stop.
   bool keeps_posteriors = false;  ///< For any new inputs: UnitPosterior::kept().
@@ -155,7 +159,7 @@ class Fitter {
   [[nodiscard]] Vector<double> amplitudes_of(const UnitPosterior& posterior, const Group& group) const;
   [[nodiscard]] ClassCalibration calibration_of(const UnitPosterior& posterior, double amplitude) const;
   [[nodiscard]] std::vector<Selection> told(std::vector<Selection> selections) const;
-  [[nodiscard]] ObservationLaw law() const;
+  [[nodiscard]] ObservationLaw law(const std::vector<FittedOutputs>& parts) const;
 
   Problem problem_;
   FitOptions options_;

@@ -76,6 +76,10 @@ struct ModelOptions {
   /// in the units of the targets, they are only centred. true: neither is
   /// done. Scores of classes are left unchanged.
   bool targets_as_they_are = false;
+  /// What inputs go through before the network, kept with the model, which applies it to new inputs as well: that of
+  /// choose_network(). Factors that are learned come behind it.
+  FeatureMap input_map = {};
+  bool fits_tails = false;  ///< See FitOptions.
   /// Average kernels over inputs and their mirror images (FlipAverage): two to four times the work. Fit the
   /// preprocessing with mirror_images.
   bool flip = false;

@@ -3,6 +3,7 @@
 #include <limits>
 
 #include "widelimit/index.hpp"
+#include "widelimit/matrix.hpp"
 
 namespace widelimit::gp {
 
@@ -13,6 +14,14 @@ namespace widelimit::gp {
 struct ObservationLaw {
   /// For the most likely amplitude of so many rows, 2 or more where `mean_is_fitted`: of standardised targets.
   [[nodiscard]] static ObservationLaw of_fitted_amplitude(Index rows, bool mean_is_fitted);
+
+  /// Student's t distribution under which these distances, in deviations, of observations that were left out are most
+  /// likely: its scale, and its degrees of freedom, from 2.5 to one less than there are distances, which they are for
+  /// fewer than 30. Many degrees are preferred, by a prior exp(-3 / degrees), where the distances say little.
+  /// Tails of real noise are heavier than normal ones, its middle is narrower.
+  /// ArgumentError for fewer than 4 distances, for numbers that are not finite,
+  /// and if all are 0.
+  [[nodiscard]] static ObservationLaw of_left_out(const Vector<double>& distances);
 
   /// How many deviations on each side of the mean hold an observation with this probability, 0 < probability < 1
   /// (ArgumentError).

@@ -10,6 +10,7 @@
 #include "cli/gp/gp_report.hpp"
 #include "cli/gp/gp_run.hpp"
 #include "cli/grams/store_options.hpp"
+#include "cli/models/learning.hpp"
 #include "cli/options/inference_options.hpp"
 #include "cli/options/network_argument.hpp"
 #include "cli/output/result_text.hpp"
@@ -62,12 +63,30 @@ std::vector<NamedFile> files_read_by(const GpArguments& arguments) {
   return files;
 }
 
+/// The networks that are chosen for the task, where that is asked for.
+template <typename Scalar>
+std::vector<std::optional<gp::AutomaticNetwork>> automatic_networks(const GpArguments& arguments,
+                                                                    GpTask<Scalar>& task,
+                                                                    const RunContext& context) {
+  gp::AutomaticOptions options = gp::automatic_options(arguments.fit.options);
+  options.kernel = arguments.kernel.kernels == Kernels::ntk ? Kernels::ntk : Kernels::nngp;
+  std::vector<std::optional<gp::AutomaticNetwork>> found(arguments.networks.size());
+  for (std::size_t i = 0; i < found.size(); ++i)
+    if (arguments.networks[i] == automatic_argument)
+      found[i] = automatic_network(task, options, arguments.depth,
+                                   threads_of(arguments.kernel.threads, context), context.interrupt);
+  return found;
+}
+
 /// Whether they can be applied to the inputs shows when they are planned, before the first long computation.
 template <typename Scalar>
-std::vector<Network> networks_for(const GpArguments& arguments, const GpSet<Scalar>& train) {
+std::vector<Network> networks_for(const GpArguments& arguments, const GpSet<Scalar>& train,
+                                  const std::vector<std::optional<gp::AutomaticNetwork>>& automatic) {
   std::vector<Network> networks;
-  for (const std::string& argument : arguments.networks)
-    networks.push_back(network_for_inputs(argument, train.inputs(), arguments.depth));
+  for (std::size_t i = 0; i < arguments.networks.size(); ++i)
+    networks.push_back(automatic[i]
+                           ? automatic[i]->network
+                           : network_for_inputs(arguments.networks[i], train.inputs(), arguments.depth));
   return networks;
 }
 
@@ -109,7 +128,8 @@ class NetworkPredictor {
       : arguments_{arguments},
         context_{context},
         task_{prepared_task<Scalar>(arguments)},
-        networks_{networks_for(arguments, task_.train)},
+        automatic_{automatic_networks(arguments, task_, context)},
+        networks_{networks_for(arguments, task_.train, automatic_)},
         options_{options_of(arguments)},
         places_{places_of(networks_)} {
     options_.device = device_of(options_.device, context);
@@ -130,7 +150,7 @@ class NetworkPredictor {
     say("{}\n", visible_text(task_.description));
     for (const std::string& note : task_.notes) say("{}\n", visible_text(note));
     say("{}\n", amplitude_text(options_.inference.fit));
-    if (request_.chooses())
+    if (options_.request.chooses())
       say("regularisers chosen by {}\n", criterion_title(options_.inference.fit.criterion));
     say("{}\n", solver_text_);
     if (options_.solver == gp::Solver::distributed)
@@ -151,9 +171,9 @@ class NetworkPredictor {
     gp::Workload work = workload();
     const gp::SolverChoice choice = gp::choose_solver(arguments.fit.request.solver, work, room.left());
     options_.solver = choice.solver;
-    request_ = arguments.fit.request;
-    request_.solver = choice.solver;
-    options_.inference.fit.criterion = request_.chosen_by();
+    options_.request = arguments.fit.request;
+    options_.request.solver = choice.solver;
+    options_.inference.fit.criterion = options_.request.chosen_by();
     if (context_.dealer != nullptr && choice.solver == gp::Solver::distributed)
       options_.inference.fit.threads = threads;
     else if (is_first())
@@ -210,7 +230,7 @@ class NetworkPredictor {
                       .against_distributed = against_distributed(),
                       .test = static_cast<Index>(task_.test.size()),
                       .outputs = task_.train.targets->cols(),
-                      .chooses = request_.chooses(),
+                      .chooses = options_.request.chooses(),
                       .candidates = static_cast<Index>(inference.fit.candidates.size()),
                       .flip = options_.flip},
             .plan = plan,
@@ -285,26 +305,11 @@ class NetworkPredictor {
 
   /// What the solver cannot do shows only now that it is known.
   void require_possible(const gp::SolverChoice& choice) {
-    request_.inputs = static_cast<Index>(task_.train.size());
-    request_.outputs = task_.train.targets->cols();
-    request_.has_validation = task_.validation.has_value();
-    if (const auto refusal = gp::fit_refusal(request_, gp::Door::program))
+    options_.request.inputs = static_cast<Index>(task_.train.size());
+    options_.request.outputs = task_.train.targets->cols();
+    options_.request.has_validation = task_.validation.has_value();
+    if (const auto refusal = gp::fit_refusal(options_.request, gp::Door::program))
       throw ArgumentError(fmt::format("{}; {}", choice.text, refusal->reason));
-  }
-
-  /// For searches: how fit would fit a network to the same data, with the NNGP unless predictions are made with the
-  /// NTK alone.
-  [[nodiscard]] gp::ModelOptions model_options() const {
-    gp::ModelOptions options = arguments_.fit.options;
-    if (arguments_.kernel.kernels == Kernels::ntk) options.kind = gp::ModelKind::trained;
-    options.door = gp::Door::program;
-    options.solver = options_.solver;
-    options.noise_variances = task_.noise_variances;
-    options.weights = task_.weights;
-    options.class_names = task_.class_names;
-    options.preprocessing = task_.preprocessing;
-    options.gram = gram_options(options_, context_);
-    return options;
   }
 
   void run_network(std::size_t i) {
@@ -315,11 +320,16 @@ class NetworkPredictor {
       files::require_no_links(options.store.folder, places_[i]);
       options.store.folder /= places_[i];
     }
-    networks_[i] =
-        searched_network(networks_[i], arguments_.search, task_, model_options(), context_.interrupt);
+    networks_[i] = searched_network(networks_[i], arguments_.search, task_,
+                                    model_options(arguments_.fit.options, options_, task_, context_),
+                                    context_.interrupt);
+    options.inference.fit.fits_tails = automatic_[i].has_value();
+    std::optional<GpTask<Scalar>> mapped;
+    if (automatic_[i]) mapped = mapped_task(task_, automatic_[i]->map);
+    const GpTask<Scalar>& given = mapped ? *mapped : task_;
     const std::optional<LearnedTask<Scalar>> learned = learned_task(
-        networks_[i], task_, arguments_.fit.options.learning, options.inference, context_.interrupt);
-    const GpTask<Scalar>& task = learned ? learned->task : task_;
+        networks_[i], given, arguments_.fit.options.learning, options.inference, context_.interrupt);
+    const GpTask<Scalar>& task = learned ? learned->task : given;
     if (learned) {
       networks_[i] = learned->inputs.network;
       say("{}", learned_text(learned->inputs, task_.channel_names));
@@ -341,6 +351,7 @@ class NetworkPredictor {
                                .class_names = task_.class_names,
                                .preprocessing = task_.preprocessing,
                                .learned = learned ? &learned->inputs : nullptr,
+                               .automatic = automatic_[i] ? &*automatic_[i] : nullptr,
                                .channels = &task_.channel_names,
                                .targets = &task_.target_names,
                                .quality = quality ? &*quality : nullptr,
@@ -382,11 +393,11 @@ class NetworkPredictor {
   const GpArguments& arguments_;
   const RunContext& context_;
   GpTask<Scalar> task_;
+  std::vector<std::optional<gp::AutomaticNetwork>> automatic_;  ///< Of each network, where it was chosen.
   std::vector<Network> networks_;
   GpOptions options_;
   std::vector<std::string> places_;
   std::string solver_text_;
-  gp::FitRequest request_;
   std::optional<GpOutput> output_;
   std::optional<ReportPage> report_;
   std::vector<ReliabilityCurve> curves_;              ///< For --reliability.
@@ -424,6 +435,7 @@ void fill_gp_command(CLI::App& command, const RunContext& context) {
                         .written = {{"--table", arguments->search.table},
                                     {"--plot", arguments->search.plot},
                                     {"--reliability", arguments->reliability}}});
+    if (takes_double(command, arguments->networks)) arguments->kernel.precision = Precision::float64;
     if (arguments->kernel.precision == Precision::float32)
       NetworkPredictor<float>(*arguments, context).run();
     else

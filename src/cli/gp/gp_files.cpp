@@ -113,6 +113,7 @@ std::string results_json(const PredictionFacts& info, const GpResult& result) {
   if (!info.columns.is_null()) json["columns"] = info.columns;
   if (!info.missing.is_null()) json["missing"] = info.missing;
   if (!info.unknown.is_null()) json["unknown"] = info.unknown;
+  if (info.automatic != nullptr) json["automatic"] = automatic_json(*info.automatic);
   if (info.learned != nullptr) json["learned"] = learned_json(*info.learned, *info.channels);
   json["gram_seconds"] = result.gram_seconds;
   for (std::size_t i = 0; i < result.predictions.size(); ++i) {

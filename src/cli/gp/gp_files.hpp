@@ -8,6 +8,7 @@
 #include "cli/options/kernel_options.hpp"
 #include "cli/output/output_folder.hpp"
 #include "cli/quality/test_quality.hpp"
+#include "widelimit/gp/automatic.hpp"
 #include "widelimit/gp/learned_inputs.hpp"
 
 namespace widelimit::cli {
@@ -23,6 +24,8 @@ struct PredictionFacts {
   const gp::Preprocessing& preprocessing;
   /// What was learned about the inputs, or null.
   const gp::LearnedInputs* learned = nullptr;
+  /// What the network was chosen from, or null.
+  const gp::AutomaticNetwork* automatic = nullptr;
   const std::vector<std::string>* channels = nullptr;  ///< The names of their channels.
   const std::vector<std::string>* targets = nullptr;   ///< The names of the outputs, if they have any.
   const TestQuality* quality = nullptr;                ///< Null where test targets are not known.

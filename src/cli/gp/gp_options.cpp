@@ -52,6 +52,7 @@ void check_gp_usage(const CLI::App& command, GpArguments& arguments) {
   check_search_usage(command, arguments.search);
   if (arguments.search.is_asked() && arguments.networks.size() > 1)
     throw CLI::ValidationError("--search", "is for one network: give one --network");
+  require_named_network(arguments.search, arguments.networks.front());
   check_fit_usage(command, arguments.kernel.kernels, false, arguments.fit);
   arguments.store.folder = arguments.fit.options.store_folder.value_or("");
   const bool is_drawn = *data_source(arguments.data.kind).validation == 0;

@@ -33,6 +33,20 @@ GramOptions gram_options(const GpOptions& options, const RunContext& context) {
   return gram;
 }
 
+gp::ModelOptions model_options(gp::ModelOptions given, const GpOptions& options, const GpTaskFacts& task,
+                               const RunContext& context) {
+  if (options.inference.kernels == Kernels::ntk) given.kind = gp::ModelKind::trained;
+  given.door = gp::Door::program;
+  given.solver = options.solver;
+  given.noise_variances = task.noise_variances;
+  given.weights = task.weights;
+  given.groups = task.groups;
+  given.class_names = task.class_names;
+  given.preprocessing = task.preprocessing;
+  given.gram = gram_options(options, context);
+  return given;
+}
+
 std::vector<std::string> prediction_names(const gp::InferenceOptions& options) {
   std::vector<std::string> names;
   if (options.kernels != Kernels::ntk) names.emplace_back("nngp");

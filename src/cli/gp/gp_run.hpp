@@ -7,7 +7,9 @@
 #include "cli/grams/store_options.hpp"
 #include "cli/program/run_context.hpp"
 #include "cli/tasks/gp_task.hpp"
+#include "widelimit/gp/fit_fields.hpp"
 #include "widelimit/gp/inference.hpp"
+#include "widelimit/gp/model.hpp"
 #include "widelimit/gp/solver_choice.hpp"
 #include "widelimit/kernel/gram.hpp"
 
@@ -23,10 +25,16 @@ struct GpOptions {
   gp::Solver solver = gp::Solver::cholesky;
   std::string device = "cpu";    ///< Where kernels are computed.
   bool exact_attention = false;  ///< See GramOptions.
+  gp::FitRequest request = {};   ///< With the solver, once it is known.
 };
 
 /// What the Gram matrices of a run are computed with; it is planned with the same.
 [[nodiscard]] GramOptions gram_options(const GpOptions& options, const RunContext& context);
+
+/// For searches: how fit would fit a network to the same data, with the NNGP unless predictions are made with the NTK
+/// alone.
+[[nodiscard]] gp::ModelOptions model_options(gp::ModelOptions given, const GpOptions& options,
+                                             const GpTaskFacts& task, const RunContext& context);
 
 /// Names of all predictions: "nngp", "ntk", "ntk_time0", ...
 [[nodiscard]] std::vector<std::string> prediction_names(const gp::InferenceOptions& options);

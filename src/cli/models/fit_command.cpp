@@ -38,7 +38,7 @@ namespace widelimit::cli {
 namespace {
 
 struct FitArguments {
-  std::string network;
+  std::string network = automatic_argument;
   std::optional<Index> depth;
   DataArguments data;
   KernelOptions kernel{.kernels = Kernels::nngp};
@@ -58,6 +58,7 @@ void check_fit_arguments(const CLI::App& command, FitArguments& arguments) {
   check_data_usage(command, arguments.data);
   check_row_usage(command, arguments.data);
   check_search_usage(command, arguments.search);
+  require_named_network(arguments.search, arguments.network);
   if (arguments.kernel.kernels == Kernels::both)
     throw CLI::ValidationError("--kernel", "a model has one: nngp or ntk");
   check_fit_usage(command, arguments.kernel.kernels, true, arguments.fit);
@@ -116,11 +117,24 @@ gp::ModelOptions options_of(const FitArguments& arguments, const GpTask<Scalar>&
   return options;
 }
 
+/// The network that is named, or chosen where none is or it is "auto".
+template <typename Scalar>
+std::optional<gp::AutomaticNetwork> automatic_network_of(const FitArguments& arguments, GpTask<Scalar>& task,
+                                                         const Interrupt& interrupt) {
+  if (arguments.network != automatic_argument) return std::nullopt;
+  const gp::AutomaticOptions options = gp::automatic_options(options_of(arguments, task));
+  return automatic_network(task, options, arguments.depth, arguments.kernel.threads, interrupt);
+}
+
 template <typename Scalar>
 gp::Model fitted_model(const Network& given, const GpTask<Scalar>& task, const FitArguments& arguments,
-                       const RunContext& context) {
+                       const std::optional<gp::AutomaticNetwork>& automatic, const RunContext& context) {
   const Interrupt& interrupt = context.interrupt;
   gp::ModelOptions options = options_of(arguments, task);
+  if (automatic) {
+    options.input_map = automatic->map;
+    options.fits_tails = true;
+  }
   options.gram.stop = interrupt.token();
   options.store = store_options_of(arguments.store, context);
   const gp::LabelledInputs<Scalar> train{task.train.inputs(), *task.train.targets};
@@ -290,12 +304,16 @@ void run_fit(const FitArguments& arguments, const RunContext& context) {
                                   {"--gram", arguments.fit.options.gram_folder.value_or("")},
                                   {"--store", arguments.store.folder}},
                          .written = {{"--model", arguments.model}, {"--out", arguments.output.folder}}});
-  const auto task =
+  auto task =
       load_prepared_task<Scalar>(arguments.data, arguments.fit.options.flip, [&](const auto& unprepared) {
         if (arguments.fit.options.flip) require_images_for_flips(unprepared);
         require_meaning(unprepared, arguments);
       });
-  const Network network = network_for_inputs(arguments.network, task.train.inputs(), arguments.depth);
+  const std::optional<gp::AutomaticNetwork> automatic =
+      automatic_network_of(arguments, task, context.interrupt);
+  const Network network = automatic
+                              ? automatic->network
+                              : network_for_inputs(arguments.network, task.train.inputs(), arguments.depth);
   require_room(network, task, arguments);
   say("{}, {}\n", visible_text(task.description), to_string(arguments.kernel.precision));
   for (const std::string& note : task.notes) say("{}\n", visible_text(note));
@@ -303,7 +321,7 @@ void run_fit(const FitArguments& arguments, const RunContext& context) {
   flush_standard_output();
   const files::FolderClaim claim(arguments.model);
   const auto folder = opened_folder(arguments);
-  const gp::Model model = fitted_model(network, task, arguments, context);
+  const gp::Model model = fitted_model(network, task, arguments, automatic, context);
   context.interrupt.check();
   model.save(arguments.model);
   if (model.learned()) say("{}", learned_text(*model.learned(), task.channel_names));
@@ -317,13 +335,18 @@ void run_fit(const FitArguments& arguments, const RunContext& context) {
       scores.insert(scores.begin(), std::move(*others));
   if (folder) write_predictions(*folder, model, task, predicted.back(), baselines, context);
   if (!scores.empty()) say("{}", quality_table(scores) + class_table(of_the_model(scores), task.class_names));
-  if (prints_json()) print_result(fit_json(model, scores, arguments, task.channel_names));
+  if (prints_json()) {
+    nlohmann::json result = fit_json(model, scores, arguments, task.channel_names);
+    if (automatic) result["automatic"] = nlohmann::json::parse(automatic_json(*automatic).dump());
+    print_result(result);
+  }
   flush_standard_output();
   draw_curves(model, predicted, arguments, context.interrupt);
 }
 
 void add_fit_options(CLI::App& command, FitArguments& arguments) {
-  add_value(command, "--network", arguments.network, network_argument_help, "NETWORK")->required();
+  add_value(command, "--network", arguments.network, std::string(network_argument_help) + " [auto]",
+            "NETWORK");
   add_value(command, "--depth", arguments.depth, "Option depth of the named networks", whole_number<Index>(0),
             "D");
   add_data_options(command, arguments.data);
@@ -368,6 +391,7 @@ void fill_fit_command(CLI::App& command, const RunContext& context) {
     arguments->data.split.reads_validation = arguments->reads_validation();
     leave_out_unread_validation(command, arguments->data);
     numerics::require_room_for_threads(arguments->kernel.threads);
+    if (takes_double(command, {arguments->network})) arguments->kernel.precision = Precision::float64;
     if (arguments->kernel.precision == Precision::float32)
       run_fit<float>(*arguments, context);
     else

@@ -12,6 +12,7 @@
 #include <type_traits>
 #include <utility>
 
+#include "cli/models/learning.hpp"
 #include "cli/models/search_spec.hpp"
 #include "cli/models/trial_table.hpp"
 #include "cli/options/inference_options.hpp"
@@ -226,6 +227,12 @@ void check_search_usage(const CLI::App& command, const SearchChoice& search) {
   for (const char* option : {"--trials", "--table", "--plot"})
     if (!search.is_asked() && command.count(option) > 0)
       throw CLI::ValidationError(option, "for --search only");
+}
+
+void require_named_network(const SearchChoice& search, const std::string& network) {
+  if (search.is_asked() && network == automatic_argument)
+    throw CLI::ValidationError(
+        "--search", "is for the numbers of a network that you name, and auto chooses one: give --network");
 }
 
 namespace {

@@ -30,6 +30,9 @@ void add_search_options(CLI::App& command, SearchChoice& search);
 /// Throws CLI::ValidationError for --trials, --table and --plot without --search.
 void check_search_usage(const CLI::App& command, const SearchChoice& search);
 
+/// Throws CLI::ValidationError for a search among the numbers of a network that is chosen itself.
+void require_named_network(const SearchChoice& search, const std::string& network);
+
 /// `given`, with the numbers that were asked for chosen: the network whose best regulariser does best by the criterion
 /// of `options`, which are those of a fit; nothing is learned of the inputs meanwhile. `given` as it is where no search
 /// was asked for. Prints a line a trial. A network that cannot be computed is a trial without a score; the search goes

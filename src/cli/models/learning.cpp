@@ -2,9 +2,13 @@
 
 #include <fmt/format.h>
 
+#include <CLI/CLI.hpp>
 #include <algorithm>
 
 #include "cli/output/output_options.hpp"
+#include "cli/output/result_text.hpp"
+#include "widelimit/error.hpp"
+#include "widelimit/gp/distinct_inputs.hpp"
 #include "widelimit/text/visible_text.hpp"
 
 namespace widelimit::cli {
@@ -71,6 +75,67 @@ nlohmann::ordered_json learned_json(const gp::LearnedInputs& learned, const std:
 }
 
 template <typename Scalar>
+GpTask<Scalar> mapped_task(GpTask<Scalar> task, const gp::FeatureMap& map) {
+  map_inputs(task.train, map);
+  if (task.validation) map_inputs(*task.validation, map);
+  map_inputs(task.test, map);
+  return task;
+}
+
+template GpTask<float> mapped_task(GpTask<float>, const gp::FeatureMap&);
+template GpTask<double> mapped_task(GpTask<double>, const gp::FeatureMap&);
+
+bool takes_double(const CLI::App& command, const std::vector<std::string>& networks) {
+  return command.count("--precision") == 0 &&
+         std::ranges::find(networks, automatic_argument) != networks.end();
+}
+
+template <typename Scalar>
+gp::AutomaticNetwork automatic_network(GpTask<Scalar>& task, const gp::AutomaticOptions& options,
+                                       std::optional<Index> depth, int threads, const Interrupt& interrupt) {
+  if (depth) throw ArgumentError("--depth is for named networks; --network auto has none");
+  const Inputs<Scalar> x = task.train.inputs();
+  if (!gp::takes_automatic_network(x))
+    throw ArgumentError(
+        "--network: auto is for tables and other vectors; images, sequences and graphs need a network of "
+        "their own "
+        "(widelimit networks lists them)");
+  say("{}\n", gp::automatic_cost(x.size()));
+  flush_standard_output();
+  const gp::Problem problem{.kind = task.kind,
+                            .targets = *task.train.targets,
+                            .noise_variances = task.noise_variances,
+                            .weights = task.weights,
+                            .inputs = gp::distinct_inputs(x, task.groups)};
+  gp::AutomaticNetwork found =
+      gp::choose_network(x, problem, options, {.threads = threads, .stop = interrupt.token()});
+  task.notes.push_back(gp::automatic_text(found, task.kind));
+  return found;
+}
+
+template gp::AutomaticNetwork automatic_network(GpTask<float>&, const gp::AutomaticOptions&,
+                                                std::optional<Index>, int, const Interrupt&);
+template gp::AutomaticNetwork automatic_network(GpTask<double>&, const gp::AutomaticOptions&,
+                                                std::optional<Index>, int, const Interrupt&);
+
+nlohmann::ordered_json automatic_json(const gp::AutomaticNetwork& found) {
+  nlohmann::ordered_json trials = nlohmann::ordered_json::array();
+  for (const gp::AutomaticTrial& trial : found.trials) {
+    nlohmann::ordered_json one{{"network", trial.network}, {"inputs", trial.inputs}};
+    if (trial.unsolved.empty())
+      one["score"] = trial.score;
+    else
+      one["unsolved"] = trial.unsolved;
+    trials.push_back(std::move(one));
+  }
+  const gp::AutomaticTrial& best = found.trials[found.chosen];
+  return {{"network", best.network},
+          {"inputs", best.inputs},
+          {"rows", found.rows},
+          {"trials", std::move(trials)}};
+}
+
+template <typename Scalar>
 std::optional<LearnedTask<Scalar>> learned_task(const Network& network, const GpTask<Scalar>& task,
                                                 gp::LearningOptions learning, gp::InferenceOptions& inference,
                                                 const Interrupt& interrupt) {
@@ -86,9 +151,7 @@ std::optional<LearnedTask<Scalar>> learned_task(const Network& network, const Gp
   LearnedTask<Scalar> learned{gp::learn_inputs(network, task.train.inputs(), scale.standardised(y), learning,
                                                {.threads = inference.fit.threads, .stop = interrupt.token()}),
                               task};
-  map_inputs(learned.task.train, learned.inputs.map);
-  if (learned.task.validation) map_inputs(*learned.task.validation, learned.inputs.map);
-  map_inputs(learned.task.test, learned.inputs.map);
+  learned.task = mapped_task(std::move(learned.task), learned.inputs.map);
   if (learned.inputs.regulariser && !inference.fit.noise)
     inference.fit.candidates.push_back(*learned.inputs.regulariser);
   return learned;

@@ -7,7 +7,12 @@
 
 #include "cli/program/interrupt.hpp"
 #include "cli/tasks/gp_task.hpp"
+#include "widelimit/gp/automatic.hpp"
 #include "widelimit/gp/learned_inputs.hpp"
+
+namespace CLI {
+class App;
+}
 
 namespace widelimit::cli {
 
@@ -43,5 +48,27 @@ template <typename Scalar>
                                                               gp::LearningOptions learning,
                                                               gp::InferenceOptions& inference,
                                                               const Interrupt& interrupt);
+
+/// The word for a network that is chosen for a task.
+inline constexpr const char* automatic_argument = "auto";
+
+/// Whether a chosen network is among them and the precision is not given: then it is double. Smooth kernels of tables
+/// are chosen in double, and some of them want regularisers that are lost in the rounding errors of float.
+[[nodiscard]] bool takes_double(const CLI::App& command, const std::vector<std::string>& networks);
+
+/// The network that choose_network() finds for a task, with what it says about it among the task's notes; its cost is
+/// said before. ArgumentError, naming the option, for inputs that are no vectors, and for a depth.
+template <typename Scalar>
+[[nodiscard]] gp::AutomaticNetwork automatic_network(GpTask<Scalar>& task,
+                                                     const gp::AutomaticOptions& options,
+                                                     std::optional<Index> depth, int threads,
+                                                     const Interrupt& interrupt);
+
+/// The task with its inputs mapped.
+template <typename Scalar>
+[[nodiscard]] GpTask<Scalar> mapped_task(GpTask<Scalar> task, const gp::FeatureMap& map);
+
+/// What was chosen and all scores.
+[[nodiscard]] nlohmann::ordered_json automatic_json(const gp::AutomaticNetwork& found);
 
 }  // namespace widelimit::cli

@@ -23,6 +23,6 @@ template <typename Scalar>
 /// What the help says about it.
 inline constexpr const char* network_argument_help =
     "Network file, or NAME[:OPTION=VALUE,...] of a named network, e.g. struct:depth=4, or matern:1.5 as a "
-    "baseline (see widelimit networks)";
+    "baseline (see widelimit networks); auto: for tables, chosen among nine by targets left out";
 
 }  // namespace widelimit::cli

@@ -2,6 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <boost/math/distributions/normal.hpp>
+#include <cmath>
 #include <span>
 #include <utility>
 #include <vector>
@@ -14,21 +17,47 @@ namespace widelimit::gp {
 
 namespace {
 
-/// Input i times the factors, to `out`.
+/// The function of a channel at a number. Values are places with what is added to them, so that a function that changes
+/// nothing leaves every bit.
+double through_knots(const Matrix<double>& knots, Index channel, double number) {
+  const Index count = knots.rows() / 2;
+  const auto place = [&](Index k) { return knots(k, channel); };
+  const auto value = [&](Index k) { return knots(count + k, channel); };
+  if (!(number > place(0))) return value(0);
+  if (number >= place(count - 1)) return value(count - 1);
+  // The first place behind the number.
+  Index low = 0, high = count - 1;
+  while (high - low > 1) {
+    const Index middle = (low + high) / 2;
+    (place(middle) > number ? high : low) = middle;
+  }
+  const double share = (number - place(low)) / (place(high) - place(low));
+  return number + (1 - share) * (value(low) - place(low)) + share * (value(high) - place(high));
+}
+
+/// Input i through the functions and times the factors, to `out`.
 template <typename Scalar>
-void write_mapped(std::span<const Scalar> input, const Matrix<double>& factors, Scalar* out) {
-  const Index channels = factors.cols(), positions = static_cast<Index>(input.size()) / channels;
-  const Matrix<double> from =
+void write_mapped(std::span<const Scalar> input, const Matrix<double>& knots, const Matrix<double>& factors,
+                  Scalar* out) {
+  const Index channels = std::max(factors.cols(), knots.cols()),
+              positions = static_cast<Index>(input.size()) / channels;
+  Matrix<double> from =
       Eigen::Map<const Matrix<Scalar>>(input.data(), positions, channels).template cast<double>();
+  if (knots.size() > 0)
+    for (Index p = 0; p < positions; ++p)
+      for (Index c = 0; c < channels; ++c) from(p, c) = through_knots(knots, c, from(p, c));
   Eigen::Map<Matrix<Scalar>> to(out, positions, channels);
-  if (factors.rows() == 1)
+  if (factors.size() == 0)
+    to = from.template cast<Scalar>();
+  else if (factors.rows() == 1)
     to = (from * factors.row(0).asDiagonal()).template cast<Scalar>();
   else
     to = (from * factors).template cast<Scalar>();
 }
 
 template <typename Scalar>
-Inputs<Scalar> mapped_numbers(const Inputs<Scalar>& x, const Matrix<double>& factors) {
+Inputs<Scalar> mapped_numbers(const Inputs<Scalar>& x, const Matrix<double>& knots,
+                              const Matrix<double>& factors) {
   const auto extents = [&](const Shape& shape) {
     std::vector<std::size_t> sizes(shape.begin(), shape.end());
     sizes.push_back(static_cast<std::size_t>(x.channels()));
@@ -38,7 +67,7 @@ Inputs<Scalar> mapped_numbers(const Inputs<Scalar>& x, const Matrix<double>& fac
     std::vector<xt::xarray<Scalar>> arrays;
     for (Index i = 0; i < x.size(); ++i) {
       arrays.push_back(xt::xarray<Scalar>::from_shape(extents(x.shape(i))));
-      write_mapped(x[i], factors, arrays.back().data());
+      write_mapped(x[i], knots, factors, arrays.back().data());
     }
     return Inputs<Scalar>(std::move(arrays));
   }
@@ -47,13 +76,137 @@ Inputs<Scalar> mapped_numbers(const Inputs<Scalar>& x, const Matrix<double>& fac
   xt::xarray<Scalar> array = xt::xarray<Scalar>::from_shape(sizes);
   Scalar* next = array.data();
   for (Index i = 0; i < x.size(); ++i) {
-    write_mapped(x[i], factors, next);
+    write_mapped(x[i], knots, factors, next);
     next += x[i].size();
   }
   return Inputs<Scalar>(std::move(array));
 }
 
+/// The numbers of every channel of vectors, ascending.
+std::vector<std::vector<double>> sorted_channels(const Inputs<double>& x, const char* where) {
+  if (x.size() < 1 || x.is_ragged() || x.axes() != 0)
+    throw ArgumentError(fmt::format("{}: expected vectors [n, channels], at least one", where));
+  std::vector<std::vector<double>> channels(static_cast<std::size_t>(x.channels()));
+  for (Index i = 0; i < x.size(); ++i)
+    for (std::size_t c = 0; c < channels.size(); ++c) {
+      const double number = x[i][c];
+      if (!std::isfinite(number))
+        throw ArgumentError(fmt::format("{}: x must be finite, got {} in input {}", where, number, i));
+      channels[c].push_back(number);
+    }
+  for (std::vector<double>& channel : channels) std::ranges::sort(channel);
+  return channels;
+}
+
+/// Places and values of one function.
+struct Knots {
+  std::vector<double> places;
+  std::vector<double> values;
+};
+
+Matrix<double> joined(const std::vector<Knots>& channels) {
+  std::size_t most = 1;
+  for (const Knots& channel : channels) most = std::max(most, channel.places.size());
+  const auto count = static_cast<Index>(most);
+  Matrix<double> knots(2 * count, static_cast<Index>(channels.size()));
+  for (Index c = 0; c < knots.cols(); ++c) {
+    const Knots& channel = channels[static_cast<std::size_t>(c)];
+    for (Index k = 0; k < count; ++k) {
+      const auto at = std::min(static_cast<std::size_t>(k), channel.places.size() - 1);
+      knots(k, c) = channel.places[at];
+      knots(count + k, c) = channel.values[at];
+    }
+  }
+  return knots;
+}
+
+/// Values, each so often, with this mean and deviation.
+void standardise(std::vector<double>& values, const std::vector<double>& counts, double mean,
+                 double deviation) {
+  double sum = 0, own_mean = 0, squares = 0;
+  for (const double count : counts) sum += count;
+  for (std::size_t j = 0; j < values.size(); ++j) own_mean += counts[j] / sum * values[j];
+  for (std::size_t j = 0; j < values.size(); ++j)
+    squares += counts[j] / sum * (values[j] - own_mean) * (values[j] - own_mean);
+  for (double& value : values) value = mean + deviation * ((value - own_mean) / std::sqrt(squares));
+}
+
+Knots normal_scores_of(const std::vector<double>& sorted) {
+  constexpr std::size_t most = 1024;
+  Knots knots;
+  std::vector<double> counts;
+  for (const double number : sorted) {
+    if (knots.places.empty() || number != knots.places.back()) {
+      knots.places.push_back(number);
+      counts.push_back(0);
+    }
+    ++counts.back();
+  }
+  knots.values = knots.places;
+  if (knots.places.size() <= 2) return knots;
+  const auto n = static_cast<double>(sorted.size());
+  // Moments about the first number, in units of the range: neither offsets nor units cost digits.
+  const double first = sorted.front(), range = sorted.back() - first;
+  double mean = 0, squares = 0;
+  for (const double number : sorted) mean += (number - first) / range / n;
+  for (const double number : sorted) squares += std::pow((number - first) / range - mean, 2) / n;
+  double below = 0;
+  for (std::size_t j = 0; j < counts.size(); ++j) {
+    knots.values[j] = boost::math::quantile(boost::math::normal(), (below + counts[j] / 2) / n);
+    below += counts[j];
+  }
+  standardise(knots.values, counts, first + range * mean, range * std::sqrt(squares));
+  if (knots.places.size() <= most) return knots;
+  Knots fewer;
+  for (std::size_t k = 0; k < most; ++k) {
+    const std::size_t at = k * (knots.places.size() - 1) / (most - 1);
+    fewer.places.push_back(knots.places[at]);
+    fewer.values.push_back(knots.values[at]);
+  }
+  return fewer;
+}
+
 }  // namespace
+
+FeatureMap FeatureMap::through(Matrix<double> knots) {
+  const Index count = knots.rows() / 2;
+  if (knots.size() == 0 || knots.rows() != 2 * count)
+    throw ArgumentError(
+        fmt::format("FeatureMap: expected knots [2 k, channels], k places and k values, got [{}, {}]",
+                    knots.rows(), knots.cols()));
+  require_finite(knots, "FeatureMap", "the knots");
+  for (Index c = 0; c < knots.cols(); ++c)
+    for (Index k = 1; k < count; ++k)
+      if (knots(k, c) < knots(k - 1, c))
+        throw ArgumentError(
+            fmt::format("FeatureMap: expected ascending places, got {} behind {} of channel {}", knots(k, c),
+                        knots(k - 1, c), c));
+  FeatureMap map;
+  map.knots_ = std::move(knots);
+  return map;
+}
+
+FeatureMap FeatureMap::clipped(const Inputs<double>& x) {
+  std::vector<Knots> channels;
+  for (const std::vector<double>& sorted : sorted_channels(x, "FeatureMap::clipped"))
+    channels.push_back({{sorted.front(), sorted.back()}, {sorted.front(), sorted.back()}});
+  return through(joined(channels));
+}
+
+FeatureMap FeatureMap::normal_scores(const Inputs<double>& x) {
+  std::vector<Knots> channels;
+  for (const std::vector<double>& sorted : sorted_channels(x, "FeatureMap::normal_scores"))
+    channels.push_back(normal_scores_of(sorted));
+  return through(joined(channels));
+}
+
+FeatureMap FeatureMap::with_factors_of(const FeatureMap& other) const {
+  if (other.knots_.size() > 0)
+    throw ArgumentError("FeatureMap::with_factors_of: expected a map without functions of channels");
+  FeatureMap both = *this;
+  both.factors_ = other.factors_;
+  return both;
+}
 
 FeatureMap::FeatureMap(Matrix<double> factors) : factors_{std::move(factors)} {
   if (factors_.size() == 0) return;
@@ -67,11 +220,11 @@ FeatureMap::FeatureMap(Matrix<double> factors) : factors_{std::move(factors)} {
 template <typename Scalar>
 Inputs<Scalar> FeatureMap::apply(const Inputs<Scalar>& x) const {
   if (is_identity()) return x;
-  const Index channels = factors_.cols();
+  const Index channels = std::max(factors_.cols(), knots_.cols());
   if (x.channels() != channels)
     throw ArgumentError(
         fmt::format("FeatureMap: expected inputs of {} channels, got {}", channels, x.channels()));
-  Inputs<Scalar> mapped = mapped_numbers(x, factors_);
+  Inputs<Scalar> mapped = mapped_numbers(x, knots_, factors_);
   if (x.is_masked())
     return mapped.is_ragged() ? Inputs<Scalar>(mapped, joined_mask_list<Scalar>({&x}))
                               : Inputs<Scalar>(mapped, joined_masks<Scalar>({&x}));

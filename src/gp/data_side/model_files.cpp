@@ -208,8 +208,16 @@ Preprocessing read_preprocessing(const ArrayFolderReader& folder) {
 }
 
 FeatureMap read_map(const ArrayFolderReader& folder) {
-  if (!folder.document().at("has_feature_map").get<bool>()) return {};
-  return FeatureMap(folder.matrix("feature_map.npy"));
+  const JsonValue& document = folder.document();
+  FeatureMap factors;
+  // "has_feature_map" is left out beside functions: versions that know none miss it, and refuse such models.
+  const bool has_functions = document.contains("input_functions");
+  if (!has_functions)
+    return document.at("has_feature_map").get<bool>() ? FeatureMap(folder.matrix("feature_map.npy"))
+                                                      : factors;
+  if (document.at("input_functions").at("factors").get<bool>())
+    factors = FeatureMap(folder.matrix("feature_map.npy"));
+  return FeatureMap::through(folder.matrix("input_knots.npy")).with_factors_of(factors);
 }
 
 Vector<double> read_row_factors(const ArrayFolderReader& folder) {
@@ -359,8 +367,14 @@ void Model::save(const std::filesystem::path& path) const {
   document["class_names"] = state_->class_names;
   document["preparation"] = Json::parse(state_->preparation);
   write_preprocessing(folder, document, state_->preprocessing);
-  if (!state_->map.is_identity()) folder.write("feature_map.npy", state_->map.factors());
-  document["has_feature_map"] = !state_->map.is_identity();
+  const bool has_factors = state_->map.factors().size() > 0;
+  if (has_factors) folder.write("feature_map.npy", state_->map.factors());
+  if (state_->map.knots().size() > 0) {
+    folder.write("input_knots.npy", state_->map.knots());
+    document["input_functions"] = {{"factors", has_factors}};
+  } else {
+    document["has_feature_map"] = has_factors;
+  }
   if (state_->row_factors.size() > 0) folder.write("row_factors.npy", state_->row_factors);
   document["has_row_factors"] = state_->row_factors.size() > 0;
   std::visit(

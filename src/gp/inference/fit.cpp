@@ -1,5 +1,6 @@
 #include "widelimit/gp/fit.hpp"
 
+#include <cmath>
 #include <utility>
 
 #include "gp/gram_sources/weighted_gram.hpp"
@@ -118,7 +119,7 @@ Fit Fitter::fit(const std::string& kernel, const std::vector<double>& times, boo
   }
   check_stop(options_.stop);
   const std::vector<Group> groups = groups_of(kernel, selections);
-  Fit fitted{.parts = {}, .class_calibration = {}, .law = law(), .selections = std::move(selections)};
+  Fit fitted{.parts = {}, .class_calibration = {}, .law = {}, .selections = std::move(selections)};
   for (std::size_t g = 0; g < groups.size(); ++g) {
     const OutputGroup& outputs = groups[g].outputs;
     fitted.parts.push_back({outputs.outputs,
@@ -133,6 +134,7 @@ Fit Fitter::fit(const std::string& kernel, const std::vector<double>& times, boo
     fitted.parts[g].amplitudes = amplitudes_of(*fitted.parts[g].posteriors.front(), groups[g]);
   const FittedOutputs& first = fitted.parts.front();
   fitted.class_calibration = calibration_of(*first.posteriors.front(), first.amplitudes(0));
+  fitted.law = law(fitted.parts);
   return fitted;
 }
 
@@ -185,10 +187,34 @@ ClassCalibration Fitter::calibration_of(const UnitPosterior& posterior, double a
   return observations_->calibration(*others, amplitude, posterior.lambda()).calibration;
 }
 
+namespace {
+
+/// Of all outputs, from their targets left out; empty where nothing is left out.
+Vector<double> distances_of(const std::vector<FittedOutputs>& parts) {
+  std::vector<double> distances;
+  for (const FittedOutputs& part : parts) {
+    // Factors of rows multiply residuals and deviations alike.
+    const auto others = part.posteriors.front()->leave_one_out();
+    if (!others) return {};
+    for (Index k = 0; k < others->residuals.cols(); ++k)
+      for (Index i = 0; i < others->residuals.rows(); ++i)
+        distances.push_back(others->residuals(i, k) / std::sqrt(part.amplitudes(k) * others->variances(i)));
+  }
+  return Eigen::Map<const Vector<double>>(distances.data(), static_cast<Index>(distances.size()));
+}
+
+}  // namespace
+
 /// Noise that is known is no multiple of the amplitude that was fitted beside it: its law is taken as normal.
-ObservationLaw Fitter::law() const {
+ObservationLaw Fitter::law(const std::vector<FittedOutputs>& parts) const {
   const bool is_fitted = !options_.amplitude && !problem_.knows_noise() && !options_.is_in_units_of_targets();
   if (problem_.kind == TargetKind::classes || !is_fitted) return {};
+  // Fewer say nothing of tails, and less of the scale than the amplitude does.
+  constexpr Index fewest = 30;
+  if (options_.fits_tails)
+    if (const Vector<double> distances = distances_of(parts);
+        distances.size() >= fewest && distances.allFinite() && !distances.isZero(0))
+      return ObservationLaw::of_left_out(distances);
   return ObservationLaw::of_fitted_amplitude(observations_->inputs(), !options_.targets_as_they_are);
 }
 

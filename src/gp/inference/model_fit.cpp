@@ -327,19 +327,32 @@ LearnedTask<Scalar> learned_task(const Network& network, const LabelledInputs<Sc
   return task;
 }
 
+/// Labelled inputs that went through the input map of the options.
 template <typename Scalar>
-std::shared_ptr<const ModelState> fitted(const Network& network, const LabelledInputs<Scalar>& train,
-                                         const LabelledInputs<Scalar>* validation,
+std::optional<LabelledInputs<Scalar>> mapped(const FeatureMap& map, const LabelledInputs<Scalar>* data) {
+  if (data == nullptr) return std::nullopt;
+  return LabelledInputs<Scalar>{map.apply(data->x), data->y};
+}
+
+template <typename Scalar>
+std::shared_ptr<const ModelState> fitted(const Network& network, const LabelledInputs<Scalar>& given,
+                                         const LabelledInputs<Scalar>* given_validation,
                                          const ModelOptions& options) {
-  require_data(train, validation, options);
+  require_data(given, given_validation, options);
+  const FeatureMap& map = options.input_map;
+  const LabelledInputs<Scalar> train = *mapped(map, &given);
+  const std::optional<LabelledInputs<Scalar>> others = mapped(map, given_validation);
+  const LabelledInputs<Scalar>* validation = others ? &*others : nullptr;
   if (options.learning.how == InputLearning::none) {
     const FitTask<Scalar> task{network, train, validation, options};
-    return std::make_shared<const ModelState>(ModelFitting<Scalar>(task).run());
+    auto state = std::make_shared<ModelState>(ModelFitting<Scalar>(task).run());
+    state->map = map;
+    return state;
   }
   LearnedTask<Scalar> task = learned_task(network, train, validation, options);
   const FitTask<Scalar> to_fit = task.for_fit();
   auto state = std::make_shared<ModelState>(ModelFitting<Scalar>(to_fit).run());
-  state->map = task.learned.map;
+  state->map = map.with_factors_of(task.learned.map);
   state->learned = std::move(task.learned);
   return state;
 }
@@ -353,6 +366,7 @@ FitOptions fit_options(const ModelOptions& options) {
   fit.candidates = options.grid;
   fit.amplitude = options.amplitude;
   fit.targets_as_they_are = options.targets_as_they_are;
+  fit.fits_tails = options.fits_tails;
   fit.threads = options.gram.threads;
   fit.residual = options.residual;
   fit.stop = options.gram.stop;
@@ -384,12 +398,15 @@ Model Model::fit(const Network& network, const Inputs<Scalar>& x, std::span<cons
 }
 
 template <typename Scalar>
-std::vector<Selection> Model::select(const Network& network, const LabelledInputs<Scalar>& train,
+std::vector<Selection> Model::select(const Network& network, const LabelledInputs<Scalar>& to_train,
                                      const std::optional<LabelledInputs<Scalar>>& validation,
                                      const ModelOptions& options) {
   if (options.noise) throw ArgumentError("Model::select: there is nothing to choose, the noise is given");
-  const LabelledInputs<Scalar>* seen = validation ? &*validation : nullptr;
-  require_data(train, seen, options);
+  const LabelledInputs<Scalar>* given = validation ? &*validation : nullptr;
+  require_data(to_train, given, options);
+  const LabelledInputs<Scalar> train = *mapped(options.input_map, &to_train);
+  const std::optional<LabelledInputs<Scalar>> others = mapped(options.input_map, given);
+  const LabelledInputs<Scalar>* seen = others ? &*others : nullptr;
   if (options.learning.how == InputLearning::none) {
     const FitTask<Scalar> task{network, train, seen, options};
     return ModelFitting<Scalar>(task).select();

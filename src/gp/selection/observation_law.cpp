@@ -24,6 +24,60 @@ ObservationLaw ObservationLaw::of_fitted_amplitude(Index rows, bool mean_is_fitt
   return {n - 1, std::sqrt(n / (n - 1))};
 }
 
+namespace {
+
+/// The scale of most likely distances, for these degrees of freedom: a fixed point of EM (Lange et al. 1989).
+double likeliest_scale(const Vector<double>& squares, double degrees) {
+  double square = squares.mean();
+  constexpr int rounds = 500;
+  for (int i = 0; i < rounds; ++i) {
+    const double next = ((degrees + 1) * squares.array() / (degrees + squares.array() / square)).mean();
+    const bool is_done = std::abs(next - square) <= 1e-10 * square;
+    square = next;
+    if (is_done) break;
+  }
+  return std::sqrt(square);
+}
+
+double log_likelihood(const Vector<double>& distances, const ObservationLaw& law) {
+  double sum = 0;
+  for (const double distance : distances) sum += law.log_density(distance);
+  return sum;
+}
+
+}  // namespace
+
+ObservationLaw ObservationLaw::of_left_out(const Vector<double>& distances) {
+  constexpr Index fewest = 4;
+  if (distances.size() < fewest || !distances.allFinite() || distances.isZero(0))
+    throw ArgumentError(fmt::format("ObservationLaw: expected {} finite distances or more, not all 0, got {}",
+                                    fewest, distances.size()));
+  const Vector<double> squares = distances.cwiseAbs2();
+  const auto law_of = [&](double degrees) {
+    return ObservationLaw{degrees, likeliest_scale(squares, degrees)};
+  };
+  constexpr double prior = 3, lowest = 2.5;
+  const double most = static_cast<double>(distances.size()) - 1;
+  ObservationLaw best = law_of(most);
+  double highest = log_likelihood(distances, best) - prior / most;
+  // Fewer say nothing of tails.
+  constexpr Index fewest_for_tails = 30;
+  if (distances.size() < fewest_for_tails) return best;
+  // Twelve values in a decade: the likelihood is flat in its degrees of freedom.
+  const double step = std::pow(10, 1.0 / 12);
+  for (double degrees = lowest; degrees < std::min(most, 100.0); degrees *= step) {
+    const ObservationLaw law = law_of(degrees);
+    // Where most distances are nearly 0 its density grows without bound.
+    if (law.scale * law.scale < 1e-4 * squares.mean()) continue;
+    const double value = log_likelihood(distances, law) - prior / degrees;
+    if (value > highest) {
+      highest = value;
+      best = law;
+    }
+  }
+  return best;
+}
+
 double ObservationLaw::half_width(double probability) const {
   if (!(probability > 0) || !(probability < 1))
     throw ArgumentError(

@@ -1,0 +1,78 @@
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <vector>
+
+#include "widelimit/gp/feature_map.hpp"
+#include "widelimit/gp/fit.hpp"
+#include "widelimit/kernel/gram.hpp"
+#include "widelimit/kernel/inputs.hpp"
+#include "widelimit/network/network.hpp"
+#include "widelimit/run_control.hpp"
+
+/// Networks for tables, where nobody names one.
+namespace widelimit::gp {
+
+/// A network with a map of its inputs, and how it did.
+struct AutomaticTrial {
+  std::string
+      network;  ///< Of automatic_networks(): "rbf, length 2", lengths in median distances of the inputs.
+  std::string inputs;  ///< "clipped" or "normal scores", see FeatureMap.
+  /// Of training targets left out, with the best regulariser: of numbers the mean negative log density, in the units of
+  /// the targets, summed over outputs, with tails of its own (ObservationLaw::of_left_out()); of classes the calibrated
+  /// log loss. NaN where it cannot be computed.
+  double score;
+  std::string unsolved = {};  ///< Why it could not be computed; usually empty.
+};
+
+/// What was chosen: a model of `network` whose inputs go through `map` (ModelOptions::input_map).
+struct AutomaticNetwork {
+  Network network;
+  FeatureMap map;
+  std::vector<AutomaticTrial> trials;  ///< In the order of the candidates.
+  std::size_t chosen = 0;              ///< The trial with the lowest score, the first of equal ones.
+  Index rows = 0;                      ///< Training inputs on which it was chosen.
+};
+
+struct ModelOptions;
+
+struct AutomaticOptions {
+  Kernels kernel = Kernels::nngp;                       ///< nngp or ntk: with which predictions are made.
+  std::vector<double> candidates = regulariser_grid();  ///< Regularisers, among which each network chooses.
+  bool targets_as_they_are = false;
+};
+
+/// Those of a model: its kernel, and the regulariser that is given or those it may have.
+[[nodiscard]] AutomaticOptions automatic_options(const ModelOptions& options);
+
+/// Which of the networks below predicts training targets best that are left out: a linear kernel, one and three hidden
+/// layers of ReLUs, squared exponentials of one, two and four median distances of the inputs, Matern kernels of the
+/// smoothness 5/2 of one and two, and the Laplace kernel of two; each for inputs cut to their ranges, and for their
+/// normal scores, unless these are the same. The choice does not change with the unit of all inputs, with the units and
+/// offsets of inputs that are standardised, with the order of columns and rows, and with names of classes.
+///
+/// x        vectors [n, channels]; with fewer than 30, equal ones or equal targets the network is that of three layers
+///          of ReLUs, whose trial says why nothing was chosen
+/// problem  with targets of a row each; validation data are not looked at, known noise variances count as weights
+/// Errors   ArgumentError for inputs of another kind, and for targets that do not fit; NumericalError if no network can
+///          be solved for; Cancelled.
+/// Cost     automatic_cost(): at most eighteen choices of a regulariser on at most 1,000 evenly spaced rows, in double.
+/// Source   Sundararajan & Keerthi 2001, Predictive approaches for choosing hyperparameters in Gaussian processes.
+///          Lange, Little & Taylor 1989, Robust statistical modeling using the t distribution.
+template <typename Scalar>
+[[nodiscard]] AutomaticNetwork choose_network(const Inputs<Scalar>& x, const Problem& problem,
+                                              const AutomaticOptions& options = {},
+                                              const RunControl& run = {});
+
+/// Whether choose_network() takes such inputs: vectors, without graphs and masks.
+template <typename Scalar>
+[[nodiscard]] bool takes_automatic_network(const Inputs<Scalar>& x);
+
+/// What choose_network() costs for n training inputs, in words.
+[[nodiscard]] std::string automatic_cost(Index n);
+
+/// What was chosen and how the next ones did, a sentence for people.
+[[nodiscard]] std::string automatic_text(const AutomaticNetwork& found, TargetKind kind);
+
+}  // namespace widelimit::gp

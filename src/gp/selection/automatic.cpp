@@ -1,0 +1,311 @@
+#include "widelimit/gp/automatic.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <utility>
+#include <variant>
+
+#include "widelimit/error.hpp"
+#include "widelimit/gp/distinct_inputs.hpp"
+#include "widelimit/gp/gram_source.hpp"
+#include "widelimit/gp/leave_one_out.hpp"
+#include "widelimit/gp/median_distance.hpp"
+#include "widelimit/gp/model.hpp"
+#include "widelimit/gp/observation_law.hpp"
+#include "widelimit/network/network_file.hpp"
+
+namespace widelimit::gp {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr const char* automatic_place = "choose_network";
+/// With fewer the best of many scores tells of chance: intervals of 95 % of 6 to 10 rows held 64 % of observations.
+constexpr Index fewest_rows = 30;
+
+struct Candidate {
+  std::string name;
+  Json layers;
+};
+
+Json dense_layer(double weight_variance, double bias_variance) {
+  return {{"layer", "dense"}, {"weight_variance", weight_variance}, {"bias_variance", bias_variance}};
+}
+
+/// The usual variances; the first layer has those of inputs of mean square 1.
+Candidate relu_candidate(int depth, double mean_square) {
+  constexpr double bias = 0.01;
+  Json layers = Json::array();
+  for (int i = 0; i < depth; ++i) {
+    layers.push_back(dense_layer(i == 0 ? 2 / mean_square : 2, bias));
+    layers.push_back({{"layer", "relu"}});
+  }
+  layers.push_back(dense_layer(1, bias));
+  return {fmt::format("{} ReLU layer{}", depth, depth == 1 ? "" : "s"), std::move(layers)};
+}
+
+/// A kernel of distances in units of the median distance, whatever the units of the inputs.
+Candidate distance_candidate(std::string name, double median, Json kernel) {
+  return {std::move(name),
+          Json::array({dense_layer(1 / (median * median), 0), std::move(kernel), dense_layer(1, 0)})};
+}
+
+/// The networks for inputs of this mean square around their means and this median distance.
+std::vector<Candidate> candidates_for(double mean_square, double median) {
+  std::vector<Candidate> list{{"linear", Json::array({dense_layer(1 / mean_square, 0.01)})},
+                              relu_candidate(1, mean_square),
+                              relu_candidate(3, mean_square)};
+  for (const double length : {1.0, 2.0, 4.0})
+    list.push_back(distance_candidate(fmt::format("rbf, length {}", length), median,
+                                      {{"layer", "rbf"}, {"gamma", 1 / (2 * length * length)}}));
+  for (const double length : {1.0, 2.0})
+    list.push_back(distance_candidate(fmt::format("matern 5/2, length {}", length), median,
+                                      {{"layer", "matern"}, {"smoothness", 2.5}, {"length", length}}));
+  list.push_back(distance_candidate("laplace, length 2", median,
+                                    {{"layer", "matern"}, {"smoothness", 0.5}, {"length", 2.0}}));
+  return list;
+}
+
+Network network_of(const Candidate& candidate) {
+  return parse_network(Json{{"widelimit", 1}, {"name", candidate.name}, {"layers", candidate.layers}}.dump());
+}
+
+/// The mean over the channels of the variances of their numbers.
+double mean_square_of(const Inputs<double>& x) {
+  const auto channels = x.channels();
+  Vector<double> mean = Vector<double>::Zero(channels), square = mean;
+  const auto row = [&](Index i) { return Eigen::Map<const Vector<double>>(x[i].data(), channels); };
+  for (Index i = 0; i < x.size(); ++i) mean += row(i) / static_cast<double>(x.size());
+  for (Index i = 0; i < x.size(); ++i) square += (row(i) - mean).cwiseAbs2() / static_cast<double>(x.size());
+  return square.mean();
+}
+
+template <typename Scalar>
+Inputs<double> chosen_rows(const Inputs<Scalar>& x, const std::vector<Index>& rows) {
+  Matrix<double> chosen(static_cast<Index>(rows.size()), x.channels());
+  for (std::size_t k = 0; k < rows.size(); ++k)
+    for (Index c = 0; c < x.channels(); ++c)
+      chosen(static_cast<Index>(k), c) = static_cast<double>(x[rows[k]][static_cast<std::size_t>(c)]);
+  return Inputs<double>(std::move(chosen));
+}
+
+/// The same problem of some rows. Known noise variances say how precise rows are, no more.
+Problem problem_of_rows(const Problem& problem, const std::vector<Index>& rows, const Inputs<double>& seen) {
+  Problem chosen{.kind = problem.kind, .targets = problem.targets(rows, Eigen::all)};
+  if (problem.weights.size() > 0) chosen.weights = problem.weights(rows);
+  if (problem.knows_noise()) {
+    const Vector<double> noise = problem.noise_variances(rows);
+    chosen.weights = noise.mean() * noise.cwiseInverse();
+  }
+  std::vector<Index> groups;
+  if (problem.inputs)
+    for (const Index row : rows) {
+      const Index input = problem.inputs->of_row[static_cast<std::size_t>(row)];
+      groups.push_back(
+          problem.inputs->groups.empty() ? input : problem.inputs->groups[static_cast<std::size_t>(input)]);
+    }
+  chosen.inputs = distinct_inputs(seen, groups);
+  return chosen;
+}
+
+/// Of one output's targets: whatever their amplitude is, the law has the scale that fits them.
+double density_score(const Vector<double>& residuals, const Vector<double>& variances, double factor) {
+  const Vector<double> distances = residuals.array() / variances.array().sqrt();
+  if (!distances.allFinite() || distances.isZero(0))
+    throw NumericalError(
+        fmt::format("{}: targets left out have no variance, or no distance", automatic_place));
+  const ObservationLaw law = ObservationLaw::of_left_out(distances);
+  double sum = 0;
+  for (Index i = 0; i < distances.size(); ++i)
+    sum += std::log(factor) + 0.5 * std::log(variances(i)) - law.log_density(distances(i));
+  return sum / static_cast<double>(distances.size());
+}
+
+double score_of(const std::vector<Selection>& selections, const Fitter& fitter) {
+  // Classes are chosen by the log loss itself.
+  if (fitter.problem().kind == TargetKind::classes) {
+    double lowest = std::numeric_limits<double>::quiet_NaN();
+    for (const RegulariserScore& score : selections.front().scores)
+      if (!(score.leave_one_out >= lowest) && !std::isnan(score.leave_one_out)) lowest = score.leave_one_out;
+    return lowest;
+  }
+  double sum = 0;
+  Index output = 0;
+  for (const Selection& selection : selections)
+    for (Index k = 0; k < selection.others.residuals.cols(); ++k, ++output)
+      sum += density_score(selection.others.residuals.col(k), selection.others.variances,
+                           fitter.scale().factors()(output));
+  return sum;
+}
+
+/// The score of a network for inputs that went through their map.
+double left_out_score_of(const Network& network, const Inputs<double>& x, const Problem& problem,
+                         const AutomaticOptions& options, const RunControl& run) {
+  GramOptions gram_options;
+  gram_options.kernels = options.kernel == Kernels::nngp ? Kernels::nngp : Kernels::both;
+  gram_options.threads = run.threads;
+  gram_options.stop = run.stop;
+  GramSources grams;
+  grams.train = gram_in_memory(gram(network, x, gram_options));
+  FitOptions fit;
+  fit.candidates = options.candidates;
+  fit.targets_as_they_are = options.targets_as_they_are;
+  fit.threads = run.threads;
+  fit.stop = run.stop;
+  Fitter fitter(problem, std::move(fit), std::move(grams), direct_solver);
+  return score_of(fitter.select(options.kernel == Kernels::nngp ? "nngp" : "ntk"), fitter);
+}
+
+/// Inputs through one of the maps, and the networks for them.
+struct Treatment {
+  std::string name;
+  FeatureMap map;
+  Inputs<double> x;
+  std::vector<Candidate> candidates;
+};
+
+std::optional<Treatment> treatment(std::string name, const FeatureMap& map, const Inputs<double>& x) {
+  Inputs<double> mapped = map.apply(x);
+  const std::optional<double> median = median_distance(mapped);
+  const double mean_square = mean_square_of(mapped);
+  if (!median || !(mean_square > 0) || !std::isfinite(mean_square)) return std::nullopt;
+  return Treatment{std::move(name), map, std::move(mapped), candidates_for(mean_square, *median)};
+}
+
+std::vector<Treatment> treatments_of(const Inputs<double>& x) {
+  std::vector<Treatment> list;
+  const FeatureMap clipped = FeatureMap::clipped(x), scores = FeatureMap::normal_scores(x);
+  if (auto found = treatment("clipped", clipped, x)) list.push_back(std::move(*found));
+  // Channels of two values each have no other scores.
+  const Index count = scores.knots().rows() / 2;
+  if (count > 2 && scores.knots().topRows(count) != scores.knots().bottomRows(count))
+    if (auto found = treatment("normal scores", scores, x)) list.push_back(std::move(*found));
+  return list;
+}
+
+template <typename Scalar>
+void require_automatic(const Inputs<Scalar>& x, const Problem& problem) {
+  if (!takes_automatic_network(x))
+    throw ArgumentError(fmt::format("{}: expected vectors [n, channels]; give a network", automatic_place));
+  if (problem.targets.rows() != x.size())
+    throw ArgumentError(fmt::format("{}: expected targets of {} inputs, got {}", automatic_place, x.size(),
+                                    problem.targets.rows()));
+}
+
+/// Why nothing can be chosen; empty where it can.
+std::string against_choice(const Problem& problem, const std::vector<Treatment>& treatments) {
+  if (problem.targets.rows() < fewest_rows)
+    return fmt::format("there are fewer than {} targets to leave out", fewest_rows);
+  if (treatments.empty()) return "no two inputs differ";
+  for (Index c = 0; c < problem.targets.cols(); ++c)
+    if ((problem.targets.col(c).array() == problem.targets(0, c)).all()) return "all targets are equal";
+  return "";
+}
+
+/// Three layers of ReLUs, which the estimators had before there was a choice.
+AutomaticNetwork without_choice(Index rows, std::string why) {
+  Candidate usual = relu_candidate(3, 1);
+  Network network = network_of(usual);
+  return {std::move(network),
+          FeatureMap(),
+          {{std::move(usual.name), "as they are", std::numeric_limits<double>::quiet_NaN(), std::move(why)}},
+          0,
+          rows};
+}
+
+}  // namespace
+
+AutomaticOptions automatic_options(const ModelOptions& options) {
+  AutomaticOptions choice{.kernel = options.kind == ModelKind::bayesian ? Kernels::nngp : Kernels::ntk,
+                          .candidates = options.grid,
+                          .targets_as_they_are = options.targets_as_they_are};
+  if (options.noise)
+    if (const auto* given = std::get_if<RelativeRegulariser>(&*options.noise))
+      choice.candidates = {given->value()};
+  return choice;
+}
+
+template <typename Scalar>
+bool takes_automatic_network(const Inputs<Scalar>& x) {
+  return !x.is_ragged() && !x.is_masked() && x.graphs().empty() && x.axes() == 0;
+}
+
+template <typename Scalar>
+AutomaticNetwork choose_network(const Inputs<Scalar>& x, const Problem& problem,
+                                const AutomaticOptions& options, const RunControl& run) {
+  require_automatic(x, problem);
+  const std::vector<Index> rows = representative_inputs(x.size());
+  const Inputs<double> seen = chosen_rows(x, rows);
+  const Problem chosen = problem_of_rows(problem, rows, seen);
+  const std::vector<Treatment> treatments = treatments_of(seen);
+  if (std::string why = against_choice(chosen, treatments); !why.empty())
+    return without_choice(seen.size(), std::move(why));
+  require_varying_targets(problem.targets, problem.kind, options.targets_as_they_are, "give one");
+  std::ptrdiff_t total = 0, done = 0;
+  for (const Treatment& one : treatments) total += static_cast<std::ptrdiff_t>(one.candidates.size());
+  std::vector<AutomaticTrial> trials;
+  std::optional<std::size_t> best;
+  std::pair<const Treatment*, const Candidate*> found{};
+  for (const Treatment& one : treatments)
+    for (const Candidate& candidate : one.candidates) {
+      AutomaticTrial trial{candidate.name, one.name, std::numeric_limits<double>::quiet_NaN()};
+      try {
+        trial.score = left_out_score_of(network_of(candidate), one.x, chosen, options, run);
+      } catch (const NumericalError& error) {
+        trial.unsolved = error.what();
+      }
+      trials.push_back(std::move(trial));
+      if (std::isfinite(trials.back().score) && (!best || trials.back().score < trials[*best].score)) {
+        best = trials.size() - 1;
+        found = {&one, &candidate};
+      }
+      if (run.progress) run.progress(++done, total);
+    }
+  if (!best)
+    throw NumericalError(
+        fmt::format("{}: no network can be solved for: {}", automatic_place, trials.back().unsolved));
+  return {network_of(*found.second), found.first->map, std::move(trials), *best,
+          static_cast<Index>(rows.size())};
+}
+
+std::string automatic_cost(Index n) {
+  const auto rows = representative_inputs(n).size();
+  return fmt::format(
+      "network auto: nine networks, for inputs cut to their ranges and for their normal scores, are compared "
+      "on {}"
+      "{} training rows: at most 18 Gram matrices of these rows",
+      static_cast<Index>(rows) < n ? "" : "all ", rows);
+}
+
+std::string automatic_text(const AutomaticNetwork& found, TargetKind kind) {
+  std::vector<const AutomaticTrial*> order;
+  for (const AutomaticTrial& trial : found.trials)
+    if (std::isfinite(trial.score)) order.push_back(&trial);
+  std::ranges::stable_sort(order, [](const auto* a, const auto* b) { return a->score < b->score; });
+  const AutomaticTrial& best = found.trials[found.chosen];
+  if (order.empty())
+    return fmt::format("network auto: {}, as nothing can be chosen: {}", best.network, best.unsolved);
+  std::string text = fmt::format(
+      "network auto: {} on inputs {} ({:.4f}), chosen among {} by the {} of {} training targets left out",
+      best.network, best.inputs, best.score, found.trials.size(),
+      kind == TargetKind::numbers ? "negative log density" : "log loss", found.rows);
+  constexpr std::size_t others = 3;
+  for (std::size_t i = 1; i < std::min(order.size(), others + 1); ++i)
+    text += fmt::format("{} {}, {} ({:.4f})", i == 1 ? "; next" : ",", order[i]->network, order[i]->inputs,
+                        order[i]->score);
+  return text;
+}
+
+template bool takes_automatic_network(const Inputs<float>&);
+template bool takes_automatic_network(const Inputs<double>&);
+template AutomaticNetwork choose_network(const Inputs<float>&, const Problem&, const AutomaticOptions&,
+                                         const RunControl&);
+template AutomaticNetwork choose_network(const Inputs<double>&, const Problem&, const AutomaticOptions&,
+                                         const RunControl&);
+
+}  // namespace widelimit::gp
