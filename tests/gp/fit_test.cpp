@@ -109,5 +109,5 @@ TEST_CASE("fit: known noise and weights are refused where they mean nothing") {
   weighted.weights(3) = 0;
   CHECK_THROWS_WITH_AS(require_rows(weighted, "fit"), doctest::Contains("fit: "), ArgumentError);
 }
-
+}  // namespace
 }  // namespace widelimit::gp
