@@ -57,7 +57,7 @@ struct AutomaticOptions {
 /// problem  with targets of a row each; validation data are not looked at, known noise variances count as weights
 /// Errors   ArgumentError for inputs of another kind, and for targets that do not fit; NumericalError if no network can
 ///          be solved for; Cancelled.
-/// Cost     automatic_cost(): at most eighteen choices of a regulariser on at most 1,000 evenly spaced rows, in double.
+/// Cost     automatic_cost(): at most eighteen choices of a regulariser on at most 600 evenly spaced rows, in double.
 /// Source   Sundararajan & Keerthi 2001, Predictive approaches for choosing hyperparameters in Gaussian processes.
 ///          Lange, Little & Taylor 1989, Robust statistical modeling using the t distribution.
 template <typename Scalar>
