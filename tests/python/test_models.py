@@ -206,7 +206,7 @@ def test_the_regulariser_is_the_best_of_the_grid(random):
         Model.fit(network(), x, y, criterion="best")
     with pytest.raises(ValueError, match="got both"):
         Model.fit(network(), x, y, regulariser=0.1, noise_variance=0.1)
-    with pytest.raises(ValueError, match="kind: expected bayesian, trained"):
+    with pytest.raises(ValueError, match="kind: expected one of bayesian, trained"):
         Model.fit(network(), x, y, kind="ntk")
 
 
