@@ -210,6 +210,11 @@ TEST_CASE("gp: kernels of distances take their lengths from inputs in any unit")
       CHECK(errors.back() == doctest::Approx(errors.front()).epsilon(1e-3));
     }
   }
+  std::string text = "a,y\n";
+  for (int i = 0; i < 60; ++i) text += fmt::format("{},{}\n", 1e25 * a_of(i), y_of(i));
+  CHECK(run_table(folder, text, "--target y --preprocess none --precision double --network rbf")
+            .errors.find("and lengths go from 1e-18 to 1e+18: take another unit, or --preprocess channel") !=
+        std::string::npos);
 }
 
 TEST_CASE("gp, fit and predict: columns that are the same in all training rows change nothing") {
