@@ -23,6 +23,7 @@ from ._html import matrix_html, network_html, rows_html, table
 from ._named_functions import functions_of
 from ._progress import Progress, told
 from ._saved_functions import Maker
+from ._table_warnings import warn_of_alike_classes, warn_of_table
 
 Numbers = NDArray[np.float64]
 _Folder = Union[str, "os.PathLike[str]"]
@@ -362,8 +363,10 @@ class Model:
             classes = _Classes(y, class_names)
             options.class_names = classes.names
             targets = classes.targets
+            warn_of_alike_classes(classes.names)
         else:
             targets = _targets
+        warn_of_table(x, y, named.names, labels, inputs.preprocessing.kind == "none")
         held = _held_out(validation, inputs, targets, named)
         automatic = None
         if chooses:

@@ -17,6 +17,7 @@ from ._automatic import default_network
 from ._core import Network
 from ._fit_arguments import says_fit_arguments
 from ._frames import Columns, as_table
+from ._table_warnings import warn_of_alike_classes
 from .kernels import gram, gram_diagonal
 from .models import Model, ObservationLaw
 
@@ -251,6 +252,7 @@ class WideNetworkClassifier(ClassifierMixin, _WideNetwork):
         self.classes_, places = np.unique(y, return_inverse=True)
         if len(self.classes_) < 2:
             raise ValueError("WideNetworkClassifier: expected at least 2 classes, got 1 class")
+        warn_of_alike_classes(self.classes_)
         return self._fit_model(X, places, weights, labels=True, groups=groups)
 
     def decision_function(self, X: ArrayLike) -> NDArray[np.float64]:

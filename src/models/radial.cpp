@@ -11,22 +11,27 @@ namespace widelimit::models {
 namespace {
 
 /// A dense layer hands over the covariances x . y / numbers, of which the kernel makes distances.
-Layers of_distance(const Settings& settings, Layer kernel) {
+Layers of_distance(const Settings& settings, Layer kernel, double weight_variance = 1) {
   Layers list;
   if (settings.integer("axes") > 0) list.push_back(layers::flatten());
-  list.push_back(layers::dense());
+  list.push_back(layers::dense({.weight_variance = weight_variance}));
   list.push_back(std::move(kernel));
   list.push_back(readout());
   return list;
 }
 
-Layers matern(const Settings& settings) {
-  return of_distance(settings, layers::matern(settings.real("smoothness"), settings.real("length")));
+/// Inputs in small or large units have lengths that the layer does not take: then the weights bring them to 1.
+Layers matern_of_length(const Settings& settings, double smoothness) {
+  constexpr double least_of_layer = 1e-9, most_of_layer = 1e9;
+  const double length = settings.real("length");
+  if (length >= least_of_layer && length <= most_of_layer)
+    return of_distance(settings, layers::matern(smoothness, length));
+  return of_distance(settings, layers::matern(smoothness, 1), 1 / (length * length));
 }
 
-Layers laplace(const Settings& settings) {
-  return of_distance(settings, layers::matern(0.5, settings.real("length")));
-}
+Layers matern(const Settings& settings) { return matern_of_length(settings, settings.real("smoothness")); }
+
+Layers laplace(const Settings& settings) { return matern_of_length(settings, 0.5); }
 
 Layers rbf(const Settings& settings) {
   const double length = settings.real("length");
@@ -39,7 +44,7 @@ std::vector<NetworkOption> length_options() {
       real_option("length",
                   "length scale in root mean square differences of numbers; commands that have inputs take "
                   "their median distance in place of the default",
-                  std::numbers::sqrt2, 1e-6, 1e6),
+                  std::numbers::sqrt2, 1e-18, 1e18),
       integer_option("axes", "spatial axes of the inputs; 0: vectors, nothing to flatten", 2, 0, 3)};
 }
 

@@ -456,6 +456,14 @@ TEST_CASE("fit --out: what predict writes for the test data") {
     CHECK(matrix_in(folder / "fitted" / name) == matrix_in(folder / "out" / name));
   for (const char* name : {"predictions.csv", "results.json", "report.html", "run.json"})
     CHECK(std::filesystem::exists(folder / "fitted" / name));
+  // The one of the earlier run is no result of this one.
+  REQUIRE(run_program("predict --no-report --model " + (folder / "model").string() + " --x " +
+                      (folder / "x_test.npy").string() + " --out " + (folder / "out").string())
+              .errors == "");
+  CHECK_FALSE(std::filesystem::exists(folder / "out/report.html"));
+  CHECK(std::filesystem::exists(folder / "out/results.json"));
+  REQUIRE(run_program(fit_of(folder, "--no-report --out " + (folder / "fitted").string())).errors == "");
+  CHECK_FALSE(std::filesystem::exists(folder / "fitted/report.html"));
 }
 
 TEST_CASE("fit --store: the bits of a fit in memory, from tiles that gp finds as well") {

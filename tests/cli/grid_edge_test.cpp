@@ -2,6 +2,7 @@
 
 #include <doctest/doctest.h>
 
+#include <cmath>
 #include <nlohmann/json.hpp>
 
 #include "cli/program.hpp"
@@ -39,26 +40,60 @@ TEST_CASE("grid edge: the ends of the candidates, whatever their order") {
   CHECK(edge_of(1, {all.front()}) == GridEdge::none);
 }
 
-TEST_CASE("grid edge: a line for people, and none where there is nothing to say") {
-  const auto all = candidates_above(0);
-  CHECK(edge_text("ntk", 1e-1, all, "--candidates") == "");
-  CHECK(edge_text("ntk", 1e-3, all, "--candidates") ==
-        "ntk: the best regulariser is the smallest of the grid, 0.001: a smaller one may be better "
-        "(--candidates)\n");
-  CHECK(edge_text("nngp", 1, all, "--candidates") ==
-        "nngp: the best regulariser is the largest of the grid, 1: a larger one may be better "
-        "(--candidates)\n");
-  CHECK(edge_text("nngp", 1e-2, candidates_above(1e-3), "--candidates") ==
+TEST_CASE("grid edge: a line for people where the criterion still improves clearly, and none elsewhere") {
+  // Densities of left-out targets, lower for smaller regularisers by `step` each.
+  const auto falling = [](double step, double unreliable = 0) {
+    auto candidates = candidates_above(unreliable);
+    for (gp::RegulariserScore& each : candidates)
+      each.leave_one_out = 1 + step * std::log10(each.relative_regulariser);
+    return candidates;
+  };
+  const EdgeFacts facts{gp::Criterion::leave_one_out, false, false};
+  CHECK(edge_text("ntk", 1e-1, falling(0.3), facts) == "");
+  CHECK(edge_text("ntk", 1e-3, falling(0.3), facts) ==
+        "ntk: the best regulariser is the smallest of the grid, 0.001, and clearly better than the next: a "
+        "smaller one may be better still (--candidates)\n");
+  CHECK(
+      edge_text("nngp", 1, falling(-0.3), facts) ==
+      "nngp: the best regulariser is the largest of the grid, 1, and clearly better than the next: a larger "
+      "one may be better still (--candidates)\n");
+  // It has levelled out.
+  CHECK(edge_text("ntk", 1e-3, falling(0.001), facts) == "");
+  CHECK(edge_text("ntk", 1, falling(-0.001), facts) == "");
+  // Equal rows speak for no noise; those of new data do not.
+  CHECK(edge_text("ntk", 1e-3, falling(0.3), {gp::Criterion::leave_one_out, false, true}) == "");
+  CHECK(edge_text("ntk", 1, falling(-0.3), {gp::Criterion::leave_one_out, false, true}) != "");
+  // Candidates below it drown in rounding errors.
+  CHECK(edge_text("nngp", 1e-2, falling(0.3, 1e-3), facts) ==
         "nngp: the best regulariser, 0.01, is the smallest of the grid that is above the rounding errors "
         "of the kernel: with --precision double smaller ones count\n");
+  CHECK(edge_text("nngp", 1e-2, falling(0.001, 1e-3), facts) == "");
+  CHECK(edge_text("nngp", 1e-2, falling(0.3, 1e-3), {gp::Criterion::leave_one_out, true, false}) == "");
+}
+
+TEST_CASE("grid edge: what is clear has the unit of the criterion") {
+  const auto says = [](gp::Criterion criterion, const gp::RegulariserScore& edge,
+                       const gp::RegulariserScore& next) {
+    return !edge_text("nngp", 1e-3, {edge, next}, {criterion, false, false}).empty();
+  };
+  CHECK(says(gp::Criterion::accuracy, {1e-3, true, 0.91, 0, 0, 0, 0}, {1e-2, true, 0.90, 0, 0, 0, 0}));
+  CHECK_FALSE(says(gp::Criterion::accuracy, {1e-3, true, 0.9, 1, 0, 0, 0}, {1e-2, true, 0.9, 2, 0, 0, 0}));
+  CHECK(
+      says(gp::Criterion::mean_squared_error, {1e-3, true, 0, 980, 0, 0, 0}, {1e-2, true, 0, 1000, 0, 0, 0}));
+  CHECK_FALSE(
+      says(gp::Criterion::mean_squared_error, {1e-3, true, 0, 995, 0, 0, 0}, {1e-2, true, 0, 1000, 0, 0, 0}));
+  CHECK(says(gp::Criterion::evidence, {1e-3, true, 0, 0, 0, -98, 0}, {1e-2, true, 0, 0, 0, -100, 0}));
+  CHECK_FALSE(says(gp::Criterion::evidence, {1e-3, true, 0, 0, 0, -99.5, 0}, {1e-2, true, 0, 0, 0, -100, 0}));
 }
 
 TEST_CASE("grid edge: a regulariser that was given is compared with the rounding errors") {
-  CHECK(below_floor_text("nngp", 1e-3, 1e-3) == "");
-  CHECK(below_floor_text("nngp", 1e-7, 5.68e-6) ==
-        "nngp: the regulariser 1e-07 and the kernel's smallest eigenvalue are less than ten times the errors "
-        "of "
-        "the kernel: predictions follow these; take 5.7e-06 or more, or --precision double\n");
+  CHECK(below_floor_text("nngp", 1e-3, 1e-3, false) == "");
+  const std::string floor =
+      "nngp: the regulariser 1e-07 and the kernel's smallest eigenvalue are less than ten times the errors "
+      "of "
+      "the kernel: predictions follow these; take 5.7e-06 or more";
+  CHECK(below_floor_text("nngp", 1e-7, 5.68e-6, false) == floor + ", or --precision double\n");
+  CHECK(below_floor_text("nngp", 1e-7, 5.68e-6, true) == floor + "\n");
 }
 
 TEST_CASE("gp and fit: say that the best regulariser is at an end of the grid") {
@@ -92,5 +127,7 @@ TEST_CASE("gp and fit: say that the best regulariser is at an end of the grid") 
   REQUIRE(fitted.code == 0);
   const bool at_end = fitted.output.find("regulariser 1e-07, ") != std::string::npos ||
                       fitted.output.find("regulariser 100, ") != std::string::npos;
-  CHECK((fitted.output.find("nngp: the best regulariser is the ") != std::string::npos) == at_end);
+  const bool is_said = fitted.output.find("nngp: the best regulariser is the ") != std::string::npos;
+  CHECK((at_end || !is_said));
+  CHECK(fitted.output.find("give --regulariser") == std::string::npos);
 }

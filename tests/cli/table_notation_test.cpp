@@ -152,6 +152,71 @@ TEST_CASE("gp: how every column was read is printed, and stands in results.json"
   CHECK(lines_of(file_text(folder / "out/predictions.csv"))[1].starts_with("0,r"));
 }
 
+TEST_CASE("gp: what is suspicious about a table is a line each, and nothing where there is nothing") {
+  const TemporaryFolder folder;
+  std::string text = "row,a,count,copy,flag,kind,colour,y,class\n";
+  for (int i = 0; i < 40; ++i)
+    text += fmt::format("{},{},{},{:.4f},{},{},{},{},{}\n", 1000 + 7 * i, a_of(i), i % 9, y_of(i), i % 2,
+                        i % 2 ? "up" : "down", i % 3 ? "red" : "Red ", y_of(i),
+                        i % 2 ? (i % 4 == 1 ? "yes" : "YES") : "no");
+  const auto notes = [&](const std::string& options) {
+    const auto result = run_table(folder, text, options);
+    CAPTURE(result.errors);
+    REQUIRE(!result.results.is_null());
+    return result.output;
+  };
+  const auto has = [](const std::string& output, const std::string& line) {
+    return output.find("\n" + line) != std::string::npos;
+  };
+  const std::string identifiers = "whole numbers that differ in every training row, as numbers of rows do: ",
+                    copies = "the target itself, in all training rows: ",
+                    alike = "that differ by capitals or blanks only: ";
+  const std::string numbers = notes("--target y --ignore class --ignore y");
+  CHECK(has(numbers, identifiers + "row; if they say nothing else, leave them out (--ignore)\n"));
+  CHECK(has(numbers, copies + "copy; unless it is known beforehand, leave it out (--ignore)\n"));
+  CHECK(has(numbers,
+            "categories of 'colour' " + alike + "'Red ', 'red'; if they are the same, write them so\n"));
+  CHECK(has(numbers, "--ignore of the target changes nothing, as it is no input: y\n"));
+  const std::string classes = notes("--target class --ignore y --ignore copy");
+  CHECK(has(classes, "classes " + alike + "'YES', 'yes'; if they are the same, write them so\n"));
+  CHECK_FALSE(has(classes, copies));
+  CHECK_FALSE(has(classes, "--ignore of the target"));
+  // A number for each class is the class.
+  CHECK(has(notes("--target kind --ignore y"), copies + "flag; unless"));
+  const std::string clean = notes("--target y --ignore class --ignore copy --ignore row --ignore colour");
+  for (const std::string& line : {identifiers, copies, alike}) CHECK(clean.find(line) == std::string::npos);
+}
+
+TEST_CASE("gp: kernels of distances take their lengths from inputs in any unit") {
+  const TemporaryFolder folder;
+  for (const std::string network : {"rbf", "matern", "laplace"}) {
+    std::vector<double> errors;
+    for (const double unit : {1.0, 1e7, 1e-7, 3e12, 1e-12}) {
+      std::string text = "a,b,y\n";
+      for (int i = 0; i < 60; ++i)
+        text += fmt::format("{},{},{}\n", unit * a_of(i), unit * 700 * b_of(i), y_of(i));
+      write_table_text(folder / "t.csv", text);
+      const auto result = run_program("gp --network " + network +
+                                      " --kernel nngp --preprocess none --precision double --no-report "
+                                      "--no-pictures --force --data csv --target y --path " +
+                                      (folder / "t.csv").string() + " --out " + (folder / "out").string());
+      CAPTURE(network);
+      CAPTURE(unit);
+      CAPTURE(result.errors);
+      REQUIRE(result.code == 0);
+      errors.push_back(
+          nlohmann::json::parse(file_text(folder / "out/results.json"))["results"][0]["mean_squared_error"]
+              .get<double>());
+      CHECK(errors.back() == doctest::Approx(errors.front()).epsilon(1e-3));
+    }
+  }
+  std::string text = "a,y\n";
+  for (int i = 0; i < 60; ++i) text += fmt::format("{},{}\n", 1e25 * a_of(i), y_of(i));
+  CHECK(run_table(folder, text, "--target y --preprocess none --precision double --network rbf")
+            .errors.find("and lengths go from 1e-18 to 1e+18: take another unit, or --preprocess channel") !=
+        std::string::npos);
+}
+
 TEST_CASE("gp, fit and predict: columns that are the same in all training rows change nothing") {
   const TemporaryFolder folder;
   // Constant numbers in two notations, a constant category and a constant truth value.

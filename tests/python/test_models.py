@@ -3,6 +3,7 @@
 import pickle
 import sys
 import types
+import warnings
 
 import numpy as np
 import pytest
@@ -507,3 +508,34 @@ def test_groups_are_left_out_together():
         Model.fit(network(), x, y, groups=[1, 2])
     with pytest.raises(widelimit.ArgumentError, match="groups: cg leaves no rows out"):
         Model.fit(network(), x, y, groups=groups, solver="cg", regulariser=0.1)
+
+
+def _warnings_of(*arguments, **options):
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        Model.fit(network(), *arguments, threads=1, **options)
+    return [str(warning.message) for warning in caught]
+
+
+def test_what_is_suspicious_about_a_table_is_a_warning_each():
+    random = np.random.default_rng(4)
+    x = random.normal(size=(40, 3))
+    y = x[:, 0] + 0.1 * random.normal(size=40)
+    assert _warnings_of(x, y) == []
+    raw = x * [1, 1e5, 10]
+    assert _warnings_of(raw, y) == [f"x: deviations from {x[:, 0].std():.3g} (column 0 (from 0)) to {raw[:, 1].std():.3g} (column 1 (from 0)), "
+                                    "and a network weighs columns by their size: preprocessing='channel' of Model.fit, or StandardScaler, "
+                                    "gives all the same"]
+    assert _warnings_of(raw, y, preprocessing="channel") == []
+    rows = np.column_stack([x, random.permutation(40) + 100])
+    said = _warnings_of(rows, y, columns=["a", "b", "c", "row"], preprocessing="channel")
+    assert said == ["x: whole numbers that differ in every row, as numbers of rows do: row; if they say nothing else, leave them out"]
+    said = _warnings_of(np.column_stack([x, y]), y)
+    assert said == ["x: the target itself, in all rows: column 3 (from 0); unless it is known beforehand, leave it out"]
+    labels = np.where(y > 0, "yes", np.where(y < -0.5, "YES", "no"))
+    codes = np.where(y > 0, 1.0, np.where(y < -0.5, 2.0, 3.0))
+    said = _warnings_of(np.column_stack([x, codes]), labels, labels=True)
+    assert said == ["y: classes that differ by capitals or blanks only: ['YES', 'yes']; if they are the same, write them so",
+                    "x: the target itself, in all rows: column 3 (from 0); unless it is known beforehand, leave it out"]
+    # A class more is not told by it.
+    assert len(_warnings_of(np.column_stack([x, codes > 1]), labels, labels=True)) == 1

@@ -188,3 +188,10 @@ def test_known_noise_is_normal(random):
         np.testing.assert_allclose(np.diag(found.predict(x, return_cov=True)[1]), expected.standard_deviation[:, 0]**2 + 1, rtol=1e-8)
         # What the noise is of the kernel.
         assert found.regularizer_ == pytest.approx(1 / (found.model_.amplitude[0] * y.var() * np.diag(widelimit.gram(default_network(), x).nngp).mean()), rel=1e-9)
+
+
+def test_classes_that_differ_by_capitals_or_blanks_are_a_warning(random):
+    x = random.normal(size=(30, 2))
+    labels = np.where(x[:, 0] > 0, "yes", np.where(x[:, 1] > 0, "yes ", "no"))
+    with pytest.warns(UserWarning, match=r"classes that differ by capitals or blanks only: \['yes', 'yes '\]"):
+        WideNetworkClassifier(default_network(), threads=1).fit(x, labels)

@@ -370,7 +370,8 @@ class NetworkPredictor {
                                 context_.interrupt));
       output_->write_report(*report_);
     }
-    say("{}", gp_table(result) + edge_notes(result));
+    say("{}", gp_table(result) + edge_notes(result, arguments_.kernel.precision == Precision::float64,
+                                            task_.repeated_rows > 0));
     if (quality) say("{}", quality_text(*quality, task_.class_names));
     if (prints_json()) results_.push_back(nlohmann::json::parse(results_json(info, result)));
     flush_standard_output();

@@ -21,7 +21,7 @@ void add_output_options(CLI::App& command, OutputArguments& output) {
   add_force_option(command, output.other_files);
   command.add_flag("--no-pictures", output.no_pictures,
                    "Draw no confusion matrices as PNG files (drawing them takes gnuplot)");
-  command.add_flag("--no-report", output.no_report, "Write no report.html");
+  add_no_report_option(command, output.no_report);
 }
 
 }  // namespace

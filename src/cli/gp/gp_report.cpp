@@ -68,19 +68,20 @@ std::string gp_table(const GpResult& result) {
   return text;
 }
 
-std::string edge_notes(const GpResult& result) {
+std::string edge_notes(const GpResult& result, bool is_double, bool rows_repeat) {
   std::string text;
   for (const GpPrediction& prediction : result.predictions) {
     text += lost_digits_text(prediction);
     if (prediction.selections.empty())
-      text += below_floor_text(prediction.name, prediction.regulariser(0), prediction.noise_floor);
+      text += below_floor_text(prediction.name, prediction.regulariser(0), prediction.noise_floor, is_double);
     for (std::size_t c = 0; c < prediction.selections.size(); ++c) {
       const gp::Selection& selection = prediction.selections[c];
       const std::string name = prediction.selections.size() == 1
                                    ? prediction.name
                                    : fmt::format("{}, output {}", prediction.name, c);
       text += unsolved_text(name, selection.scores, prediction.iterations.has_value());
-      text += edge_text(name, selection.best.value(), selection.scores, "--candidates");
+      text += edge_text(name, selection.best.value(), selection.scores,
+                        {prediction.criterion, is_double, rows_repeat});
     }
   }
   return text;

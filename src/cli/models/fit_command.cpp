@@ -205,7 +205,8 @@ std::unique_ptr<OutputFolder> opened_folder(const FitArguments& arguments) {
 /// What predict would write for the test data.
 template <typename Scalar>
 void write_predictions(OutputFolder& folder, const gp::Model& model, const GpTask<Scalar>& task,
-                       const Predicted& test, const TestQuality& baselines, const RunContext& context) {
+                       const Predicted& test, const TestQuality& baselines, bool reports,
+                       const RunContext& context) {
   const GpResult result = kernel_predictions(model, test.found, prediction_times(model, model.times()),
                                              test.targets, test.seconds);
   std::optional<TestQuality> quality;
@@ -222,11 +223,11 @@ void write_predictions(OutputFolder& folder, const gp::Model& model, const GpTas
   const RunRecord record{context.command_line, nlohmann::ordered_json::parse(to_json(model.network())),
                          shapes_of(task)};
   write_model_predictions(folder, result, info, {record.command, info.data, task.notes, record.shapes, ""},
-                          ReportTest{test.targets, task.test_faces});
+                          ReportTest{test.targets, task.test_faces}, reports);
   folder.commit(record);
 }
 
-std::string choice_text(const gp::Model& model, const FitArguments& arguments) {
+std::string choice_text(const gp::Model& model, const FitArguments& arguments, bool rows_repeat) {
   const std::string kernel = arguments.kernel.kernels == Kernels::nngp ? "nngp" : "ntk";
   const auto& selections = model.selections();
   std::string text;
@@ -236,7 +237,8 @@ std::string choice_text(const gp::Model& model, const FitArguments& arguments) {
     text += fmt::format("{}regulariser {:.6g}, chosen by {} among {}{}\n", of, selection.best.value(),
                         criterion_name(arguments.criterion()), selection.scores.size(),
                         arguments.fit.options.refit ? "; fitted again with the validation data" : "");
-    text += edge_text(of + kernel, selection.best.value(), selection.scores, "give --regulariser");
+    text += edge_text(of + kernel, selection.best.value(), selection.scores,
+                      {arguments.criterion(), arguments.kernel.precision == Precision::float64, rows_repeat});
   }
   return text;
 }
@@ -325,7 +327,7 @@ void run_fit(const FitArguments& arguments, const RunContext& context) {
   context.interrupt.check();
   model.save(arguments.model);
   if (model.learned()) say("{}", learned_text(*model.learned(), task.channel_names));
-  say("{}", model_text(model) + choice_text(model, arguments));
+  say("{}", model_text(model) + choice_text(model, arguments, task.repeated_rows > 0));
   const auto predicted = predictions_of(model, task, arguments, context.interrupt);
   TestQuality baselines;
   if (task.test.size() > 0 && task.test.targets) add_baselines(baselines, task);
@@ -333,8 +335,12 @@ void run_fit(const FitArguments& arguments, const RunContext& context) {
   if (!arguments.fit.options.refit)
     if (auto others = leave_one_out_scores(model, *task.train.targets))
       scores.insert(scores.begin(), std::move(*others));
-  if (folder) write_predictions(*folder, model, task, predicted.back(), baselines, context);
-  if (!scores.empty()) say("{}", quality_table(scores) + class_table(of_the_model(scores), task.class_names));
+  if (folder)
+    write_predictions(*folder, model, task, predicted.back(), baselines, !arguments.output.no_report,
+                      context);
+  if (!scores.empty())
+    say("{}", quality_table(scores) + class_table(of_the_model(scores), task.class_names) +
+                  better_baseline_text(of_the_test(scores), baselines.baselines));
   if (prints_json()) {
     nlohmann::json result = fit_json(model, scores, arguments, task.channel_names);
     if (automatic) result["automatic"] = nlohmann::json::parse(automatic_json(*automatic).dump());
@@ -368,6 +374,7 @@ void add_fit_options(CLI::App& command, FitArguments& arguments) {
   add_value(command, "--out", arguments.output.folder,
             "Folder for predictions of the test data, with what widelimit predict writes", "DIR");
   add_force_option(command, arguments.output.other_files);
+  add_no_report_option(command, arguments.output.no_report);
 }
 
 void fill_fit_command(CLI::App& command, const RunContext& context) {

@@ -83,7 +83,7 @@ std::vector<std::string> prediction_file_names(std::size_t predictions) {
 }
 
 std::string write_model_predictions(OutputFolder& folder, const GpResult& result, const PredictionFacts& info,
-                                    ReportHead head, const ReportTest& test) {
+                                    ReportHead head, const ReportTest& test, bool reports) {
   for (std::size_t i = 0; i < result.predictions.size(); ++i) {
     const GpPrediction& prediction = result.predictions[i];
     folder.write(file_of("mean", i), prediction.mean);
@@ -94,6 +94,7 @@ std::string write_model_predictions(OutputFolder& folder, const GpResult& result
   folder.write("predictions.csv", predictions_csv(info, result, test.targets));
   const std::string results = results_json(info, result);
   folder.write("results.json", results);
+  if (!reports) return results;
   head.amplitude = "that of the model";
   ReportPage page(std::move(head), test);
   page.add(info.network.name(), info, result, std::nullopt);

@@ -40,8 +40,9 @@ struct Predicted {
 [[nodiscard]] std::vector<std::string> prediction_file_names(std::size_t predictions);
 
 /// mean.npy, standard_deviation.npy and class_probabilities.npy of the model's own time, the same with the name of the
-/// prediction of others, predictions.csv, results.json and report.html. Returns results.json.
+/// prediction of others, predictions.csv, results.json and, unless `reports` is false, report.html. Returns
+/// results.json.
 std::string write_model_predictions(OutputFolder& folder, const GpResult& result, const PredictionFacts& info,
-                                    ReportHead head, const ReportTest& test);
+                                    ReportHead head, const ReportTest& test, bool reports);
 
 }  // namespace widelimit::cli

@@ -72,6 +72,14 @@ std::vector<QualityLine> of_the_model(const std::vector<QualityLine>& scores) {
   return own;
 }
 
+std::vector<QualityLine> of_the_test(const std::vector<QualityLine>& scores) {
+  std::vector<QualityLine> own = of_the_model(scores);
+  const std::string test = "test";
+  std::erase_if(own, [&](const QualityLine& line) { return !line.of.starts_with(test); });
+  for (QualityLine& line : own) line.of.replace(0, test.size(), "the model");
+  return own;
+}
+
 nlohmann::ordered_json score_json(const QualityLine& line, const std::vector<std::string>& class_names) {
   nlohmann::ordered_json json{{"predictions", line.of}, {"inputs", line.inputs}};
   json.update(quality_json(line, class_names));

@@ -32,6 +32,8 @@ namespace widelimit::cli {
 
 /// Those of the model as it is: the others have a comma in their names.
 [[nodiscard]] std::vector<QualityLine> of_the_model(const std::vector<QualityLine>& scores);
+/// Those of them that are of test data, "the model" or "the model at time 1" by name.
+[[nodiscard]] std::vector<QualityLine> of_the_test(const std::vector<QualityLine>& scores);
 
 /// With the name of the predictions and the number of inputs.
 [[nodiscard]] nlohmann::ordered_json score_json(const QualityLine& line,

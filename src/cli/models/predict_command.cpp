@@ -44,6 +44,7 @@ struct PredictArguments {
   std::string device = "cpu";
   bool exact_attention = false;
   OtherFiles other_files = OtherFiles::refused;
+  bool no_report = false;
 };
 
 std::vector<std::string> names_of(const std::vector<std::string>& known, const std::filesystem::path& file,
@@ -81,8 +82,9 @@ class PredictInputs {
 
 /// predictions.csv, results.json, whose text is returned, and the others.
 std::string write_results(OutputFolder& folder, const gp::Model& model, const GpResult& result,
-                          const ModelInputs& prepared, const std::filesystem::path& file,
+                          const ModelInputs& prepared, const PredictArguments& arguments,
                           const RunRecord& record) {
+  const std::filesystem::path& file = arguments.inputs.inputs();
   const auto names = names_of(prepared.names, file, result.predictions.front().mean.rows());
   std::optional<TestQuality> quality;
   if (prepared.targets) quality = quality_of(result, *prepared.targets);
@@ -94,7 +96,7 @@ std::string write_results(OutputFolder& folder, const gp::Model& model, const Gp
   const GpFaces faces{.pictures = {}, .texts = prepared.texts};
   return write_model_predictions(folder, result, info,
                                  {record.command, info.data, prepared.notes, record.shapes, ""},
-                                 ReportTest{prepared.targets, faces});
+                                 ReportTest{prepared.targets, faces}, !arguments.no_report);
 }
 
 /// [count, n, outputs]
@@ -175,7 +177,7 @@ void run_predict(const PredictArguments& arguments, const RunContext& context) {
   RunRecord record{context.command_line, nlohmann::ordered_json::parse(to_json(model.network())), {}};
   record.shapes["x"] = inputs.shape();
   const GpResult result = kernel_predictions(model, found, times, prepared.targets, seconds);
-  const std::string results = write_results(folder, model, result, prepared, file, record);
+  const std::string results = write_results(folder, model, result, prepared, arguments, record);
   if (prints_json()) print_result(nlohmann::json::parse(results));
   if (arguments.samples > 0)
     write_samples(folder, "samples.npy", model.samples(x, arguments.samples, arguments.seed, sampling, run));
@@ -273,6 +275,7 @@ void fill_predict_command(CLI::App& command, const RunContext& context) {
       "DIR")
       ->required();
   add_force_option(command, arguments->other_files);
+  add_no_report_option(command, arguments->no_report);
   command.footer(
       "Examples:\n"
       "  widelimit predict --model model --x new.npy --samples 10 --out predictions\n"

@@ -47,6 +47,19 @@ bool is_named(const std::string& argument) {
   return std::ranges::any_of(models::named_networks(), [&](const auto& known) { return known.name == name; });
 }
 
+/// The median distance of inputs, where it is a length that kernels take.
+template <typename Scalar>
+std::optional<double> length_of(const std::string& argument, const Inputs<Scalar>& x) {
+  constexpr double least = 1e-18, most = 1e18;
+  const std::optional<double> median = gp::median_distance(x);
+  if (median && (*median < least || *median > most))
+    throw ArgumentError(fmt::format(
+        "network '{}': inputs are {:.2g} from each other, and lengths go from {} to {}: take another unit, "
+        "or --preprocess channel",
+        argument, *median, least, most));
+  return median;
+}
+
 /// `length()` is the value of the option of that name, where a named network has it and the argument leaves it out.
 Network network_of(const std::string& argument, std::size_t axes, std::optional<Index> depth,
                    const std::function<std::optional<double>()>& length) {
@@ -75,7 +88,7 @@ Network network_from_argument(const std::string& argument, std::size_t axes, std
 
 template <typename Scalar>
 Network network_for_inputs(const std::string& argument, const Inputs<Scalar>& x, std::optional<Index> depth) {
-  return network_of(argument, x.axes(), depth, [&x] { return gp::median_distance(x); });
+  return network_of(argument, x.axes(), depth, [&] { return length_of(argument, x); });
 }
 
 template Network network_for_inputs(const std::string&, const Inputs<float>&, std::optional<Index>);

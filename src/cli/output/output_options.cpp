@@ -14,6 +14,10 @@ void add_force_option(CLI::App& command, OtherFiles& others) {
       "Write into a folder with files that are not of an earlier run; they are kept");
 }
 
+void add_no_report_option(CLI::App& command, bool& no_report) {
+  command.add_flag("--no-report", no_report, "Write no report.html");
+}
+
 void add_picture_option(CLI::App& command, const std::string& name, std::filesystem::path& picture,
                         const std::string& description) {
   const auto check_ending = [](const std::string& file) {

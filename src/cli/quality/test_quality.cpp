@@ -130,6 +130,15 @@ std::vector<QualityLine> of_whole_training(const TestQuality& quality) {
   return lines;
 }
 
+/// By which a baseline is said to be better.
+double error_of(const QualityLine& line) {
+  return line.quality.classes ? line.quality.classes->log_loss : line.quality.numbers->mean_squared_error;
+}
+
+std::string error_text(const QualityLine& line) {
+  return line.quality.classes ? fmt::format("{:.3f}", error_of(line)) : fmt::format("{:.4g}", error_of(line));
+}
+
 Json json_or_null(const std::optional<double>& value) { return value ? Json(*value) : Json(nullptr); }
 
 std::vector<std::string> shown_names(const std::vector<std::string>& names) {
@@ -180,9 +189,27 @@ std::string class_table(const std::vector<QualityLine>& lines, const std::vector
   return text_table(class_rows(lines, shown_names(class_names), most_classes_in_text));
 }
 
+std::string better_baseline(const std::vector<QualityLine>& predictions,
+                            const std::vector<QualityLine>& baselines) {
+  if (predictions.empty() || baselines.empty()) return "";
+  const QualityLine& simple = *std::ranges::min_element(baselines, {}, error_of);
+  const QualityLine& own = *std::ranges::min_element(predictions, {}, error_of);
+  const std::string simple_error = error_text(simple), own_error = error_text(own);
+  if (!(error_of(simple) < error_of(own)) || simple_error == own_error) return "";
+  return fmt::format("a simple method is better on the test data: {}, {} {}, {} {}", simple.of,
+                     simple.quality.classes ? "log loss" : "mean squared error", simple_error, own.of,
+                     own_error);
+}
+
+std::string better_baseline_text(const std::vector<QualityLine>& predictions,
+                                 const std::vector<QualityLine>& baselines) {
+  const std::string text = better_baseline(predictions, baselines);
+  return text.empty() ? "" : text + "\n";
+}
+
 std::string quality_text(const TestQuality& quality, const std::vector<std::string>& class_names) {
   return quality_table(all_lines(quality)) + class_table(of_whole_training(quality), class_names) +
-         quality.note;
+         better_baseline_text(quality.predictions, quality.baselines) + quality.note;
 }
 
 Json quality_json(const QualityLine& line, const std::vector<std::string>& class_names) {

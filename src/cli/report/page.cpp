@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cctype>
 #include <cmath>
 #include <span>
 
@@ -185,6 +186,13 @@ std::string beside_mean(const std::optional<QualityLine>& simplest) {
                      std::sqrt(simplest->quality.numbers->mean_squared_error));
 }
 
+std::string better_words(const ReportLead& lead) {
+  if (lead.better.empty()) return "";
+  std::string sentence = html_escaped(lead.better);
+  sentence.front() = static_cast<char>(std::toupper(static_cast<unsigned char>(sentence.front())));
+  return fmt::format(" <b>{}.</b>", sentence);
+}
+
 /// How a lead names a result: what chose it, or that nothing did.
 std::string choice_words(const ReportLead& lead) {
   if (lead.results == 1) return "";
@@ -193,16 +201,16 @@ std::string choice_words(const ReportLead& lead) {
 }
 
 std::string accuracy_lead(const ReportLead& lead, Index inputs) {
-  return fmt::format("<p class='lead'><b>{}</b> of {} test inputs are predicted right by {}{}.{}</p>\n",
+  return fmt::format("<p class='lead'><b>{}</b> of {} test inputs are predicted right by {}{}.{}{}</p>\n",
                      share_text(*lead.scores.accuracy, inputs, 1), inputs, html_escaped(lead.name),
-                     choice_words(lead), beside_class(lead.simplest));
+                     choice_words(lead), beside_class(lead.simplest), better_words(lead));
 }
 
 std::string error_lead(const ReportLead& lead, Index inputs) {
   return fmt::format(
-      "<p class='lead'>The root mean squared error over {} test inputs is <b>{:.4g}</b> for {}{}.{}</p>\n",
+      "<p class='lead'>The root mean squared error over {} test inputs is <b>{:.4g}</b> for {}{}.{}{}</p>\n",
       inputs, std::sqrt(lead.scores.mean_squared_error), html_escaped(lead.name), choice_words(lead),
-      beside_mean(lead.simplest));
+      beside_mean(lead.simplest), better_words(lead));
 }
 
 /// What the criterion measures of the regularisers that were chosen, larger for better ones.
@@ -214,6 +222,14 @@ std::optional<double> choice_of(const GpPrediction& prediction) {
       if (score.relative_regulariser == selection.best.value()) sum += score_by(score, prediction.criterion);
   if (!std::isfinite(sum)) return std::nullopt;
   return higher_is_better(prediction.criterion) ? sum : -sum;
+}
+
+/// Of a baseline that beats this prediction.
+std::string better_than(const PredictionFacts& info, const GpPrediction& prediction) {
+  if (info.quality == nullptr) return "";
+  for (const QualityLine& line : info.quality->predictions)
+    if (line.of == prediction.name) return better_baseline({line}, info.quality->baselines);
+  return "";
 }
 
 constexpr const char* table_heading =
@@ -234,7 +250,7 @@ void ReportPage::add_rows(const std::string& label, const PredictionFacts& info,
     rows_ += row(label, prediction, result.gram_seconds, prediction.mean.rows());
     const std::string_view colour = plot_colour(number++);
     const std::string name = fmt::format("{}, {}", label, kernel_title(prediction));
-    if (prediction.scores) lead_by(name, prediction);
+    if (prediction.scores) lead_by(name, prediction, better_than(info, prediction));
     if (prediction.scores && prediction.scores->accuracy)
       bars_.push_back({name, *prediction.scores->accuracy,
                        share_interval(*prediction.scores->accuracy, prediction.mean.rows()), colour});
@@ -242,11 +258,12 @@ void ReportPage::add_rows(const std::string& label, const PredictionFacts& info,
   if (examples_.empty()) examples_ = examples_html(info, test_);
 }
 
-void ReportPage::lead_by(const std::string& name, const GpPrediction& prediction) {
+void ReportPage::lead_by(const std::string& name, const GpPrediction& prediction, std::string better) {
   const int results = lead_ ? lead_->results + 1 : 1;
   const std::optional<double> choice = choice_of(prediction);
   if (!lead_ || (choice && (!lead_->choice || *choice > *lead_->choice)))
-    lead_ = ReportLead{name, choice, prediction.criterion, *prediction.scores, 0, std::nullopt};
+    lead_ = ReportLead{name, choice,       prediction.criterion, *prediction.scores,
+                       0,    std::nullopt, std::move(better)};
   lead_->results = results;
 }
 

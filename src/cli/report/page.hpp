@@ -36,6 +36,8 @@ struct ReportLead {
   int results;                  ///< Among which it was chosen.
   std::optional<QualityLine>
       simplest;  ///< Of the methods beside it, that which looks at no input; not of models.
+  std::string
+      better;  ///< Whether one of these methods is better: a sentence without its full stop, or nothing.
 };
 
 /// report.html: one file that says what was run and how good it is, for people. It needs no network and no other file.
@@ -51,7 +53,7 @@ class ReportPage {
   [[nodiscard]] std::string html() const;
 
  private:
-  void lead_by(const std::string& name, const GpPrediction& prediction);
+  void lead_by(const std::string& name, const GpPrediction& prediction, std::string better);
   void add_rows(const std::string& label, const PredictionFacts& info, const GpResult& result);
 
   ReportHead head_;

@@ -283,7 +283,8 @@ void note_cells(GpTask<Scalar>& task, const Tables& tables, const TableEncoding&
 
 /// How the columns were read, and what is suspicious about them.
 template <typename Scalar>
-void note_columns(GpTask<Scalar>& task, const Tables& tables, const TableEncoding& encoding) {
+void note_columns(GpTask<Scalar>& task, const Tables& tables, const TableEncoding& encoding,
+                  const EncodingChoice& choice) {
   task.columns = encoding.readings(tables.train);
   task.notes.push_back(readings_text(task.columns));
   const xt::xarray<double> train = encoding.inputs(tables.train);
@@ -291,6 +292,14 @@ void note_columns(GpTask<Scalar>& task, const Tables& tables, const TableEncodin
     if (!text.empty()) task.notes.push_back(std::move(text));
   };
   note(constant_columns_text(task.columns));
+  note(ignored_targets_text(encoding.targets(), choice.ignored));
+  note(alike_texts_text("classes", task.class_names));
+  for (const auto& reading : task.columns)
+    if (const std::string name = reading.at("name"); reading.at("read_as") == "category")
+      note(alike_texts_text(fmt::format("categories of '{}'", name), texts_of(tables.train, name)));
+  note(identifiers_text(tables.train, task.columns, encoding.numbers()));
+  note(copies_of_target_text(tables.train, task.columns, encoding.targets(), task.kind == TargetKind::classes,
+                             encoding.numbers()));
   if (tables.validation) note(new_values_text(encoding.new_values(*tables.validation), "validation"));
   if (tables.test) note(new_values_text(encoding.new_values(*tables.test), "test"));
   if (tables.validation) note(shared_rows_text(train, encoding.inputs(*tables.validation), "validation"));
@@ -329,7 +338,7 @@ GpTask<Scalar> csv_task(const Path& path, const EncodingChoice& choice, std::opt
   task.groups = row_groups(tables.train, choice.groups);
   if (tables.validation) task.validation = set_of<Scalar>(*tables.validation, encoding, target);
   if (tables.test) task.test = set_of<Scalar>(*tables.test, encoding, target);
-  note_columns(task, tables, encoding);
+  note_columns(task, tables, encoding, choice);
   note_cells(task, tables, encoding);
   task.description = fmt::format(
       "{}: {} training, {} validation, {} test rows of {} numbers, target {} ({})", path.string(),

@@ -114,6 +114,7 @@ void prepare_inputs(GpTask<Scalar>& task, const PreprocessingChoice& choice, boo
 template <typename Scalar>
 void note_repeats(GpTask<Scalar>& task) {
   const gp::DistinctInputs inputs = gp::distinct_inputs(task.train.inputs(), task.groups);
+  task.repeated_rows = inputs.repeats();
   if (std::string text = inputs.text(); !text.empty()) task.notes.push_back(std::move(text));
   if (inputs.groups.empty()) return;
   task.notes.push_back(

@@ -72,6 +72,7 @@ struct GpTaskFacts {
   Vector<double> noise_variances = {};     ///< Known ones of the training rows; else none.
   Vector<double> weights = {};             ///< Of the training rows; else none.
   std::vector<Index> groups = {};          ///< Of the training rows, which are left out together; else none.
+  Index repeated_rows = 0;  ///< Training rows whose inputs an earlier one has, once note_repeats() counted.
   nlohmann::ordered_json missing =
       {};  ///< What was done about missing cells of tables, for results.json; else null.
   nlohmann::ordered_json unknown = {};  ///< The same of unknown categories.

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <nlohmann/json.hpp>
+#include <set>
 #include <string>
 #include <vector>
 #include <xtensor/xarray.hpp>
@@ -15,6 +16,26 @@ namespace widelimit::cli {
 
 /// Columns that are no inputs as all training rows have the same in them: a line, or nothing.
 [[nodiscard]] std::string constant_columns_text(const nlohmann::ordered_json& readings);
+
+/// Texts of classes, or of the categories of a column, that are the same but for capitals and blanks around them: a
+/// line, or nothing. `of`: whose they are, "classes".
+[[nodiscard]] std::string alike_texts_text(const std::string& of, const std::vector<std::string>& texts);
+
+/// Columns, of two or more, whose numbers are whole and different in all of ten or more training rows, as identifiers
+/// are: a line, or nothing.
+[[nodiscard]] std::string identifiers_text(const NamedTable& train, const nlohmann::ordered_json& readings,
+                                           const data::NumberFormat& format);
+
+/// Columns of inputs that hold the target in all of ten or more training rows: its number, or of classes a text of its
+/// own for each: a line, or nothing.
+[[nodiscard]] std::string copies_of_target_text(const NamedTable& train,
+                                                const nlohmann::ordered_json& readings,
+                                                const std::vector<std::string>& targets, bool classes,
+                                                const data::NumberFormat& format);
+
+/// Targets that --ignore names, which are no inputs without it: a line, or nothing.
+[[nodiscard]] std::string ignored_targets_text(const std::vector<std::string>& targets,
+                                               const std::set<std::string>& ignored);
 
 /// Cells of these columns that hold something else, {"a": 3}, in a part of the data: a line, or nothing.
 [[nodiscard]] std::string new_values_text(const nlohmann::ordered_json& cells, const std::string& part);

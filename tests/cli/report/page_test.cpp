@@ -2,6 +2,7 @@
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
+#include <cmath>
 #include <fstream>
 #include <nlohmann/json.hpp>
 
@@ -143,6 +144,56 @@ TEST_CASE("report: what looks at no input is judged as in the table of scores, b
   // The mean of the training targets is 4.5, the test targets are 20 to 23: the root of 17^2 + 1.25.
   CHECK(lead("y --targets numbers --ignore kind").find("The mean of the training targets alone has 17.04.") !=
         std::string::npos);
+}
+
+TEST_CASE("report, gp and fit: a baseline that is better is one sentence, and none where it is not") {
+  const TemporaryFolder folder;
+  // A line far beyond the training inputs is what linear regression is for; of a wave it knows nothing.
+  const auto write = [&](const std::string& name, double slope) {
+    std::string text[] = {"x,y\n", "x,y\n"};
+    for (int i = 0; i < 80; ++i) {
+      const double x = i / 40.0 + (i < 60 ? 0 : slope);
+      text[i < 60 ? 0 : 1] +=
+          fmt::format("{},{}\n", x, slope * x + (slope == 0 ? std::sin(5.0 * x) : 0.2 * std::sin(7.0 * i)));
+    }
+    std::filesystem::create_directories(folder / name);
+    std::ofstream(folder / name / "train.csv") << text[0];
+    std::ofstream(folder / name / "test.csv") << text[1];
+  };
+  write("line", 2.5);
+  write("wave", 0);
+  const std::string sentence =
+      "a simple method is better on the test data: linear regression, mean squared error ";
+  for (const std::string name : {"line", "wave"}) {
+    const std::string data = " --network rbf --data csv --target y --path " + (folder / name).string();
+    const auto gp =
+        run_program("gp --no-pictures --kernel nngp --out " + (folder / "out").string() + data + " --force");
+    CAPTURE(gp.output);
+    REQUIRE(gp.code == 0);
+    const auto fit = run_program("fit --model " + (folder / "model").string() + data);
+    REQUIRE(fit.code == 0);
+    const std::string page = file_text(folder / "out/report.html");
+    const std::size_t begin = page.find("<p class='lead'>");
+    const std::string lead = page.substr(begin, page.find("</p>", begin) - begin);
+    const bool better = name == "line";
+    CHECK((gp.output.find("\n" + sentence) != std::string::npos) == better);
+    CHECK((fit.output.find("\n" + sentence) != std::string::npos) == better);
+    CHECK((lead.find("<b>A simple method is better on the test data: linear regression") !=
+           std::string::npos) == better);
+  }
+}
+
+TEST_CASE("report: headings of tables wrap, so that those of many columns fit the page") {
+  const TemporaryFolder folder;
+  REQUIRE(run_program("gp --network fcn --data sample --train 40 --validation 20 --test 20 --size 4 "
+                      "--no-pictures --out " +
+                      folder.string())
+              .code == 0);
+  const std::string page = file_text(folder / "report.html");
+  CHECK(page.find("<th>nngp announced</th>") != std::string::npos);
+  const std::size_t style = page.find("\nth { ");
+  REQUIRE(style != std::string::npos);
+  CHECK(page.substr(style, page.find('}', style) - style).find("white-space: normal") != std::string::npos);
 }
 
 TEST_CASE("report: markup in names of classes stays text") {
