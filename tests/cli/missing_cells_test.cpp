@@ -154,7 +154,8 @@ TEST_CASE("--missing: cells are an error unless it says else; targets and names 
     CHECK(text.find(part) != std::string::npos);
   };
   std::string rows = "a,t\n", lacking = "a,t\n";
-  for (int i = 0; i < 10; ++i) rows += fmt::format("{},{}\n", i == 3 ? "" : "1.5", 0.5 + i);
+  for (int i = 0; i < 10; ++i)
+    rows += fmt::format("{},{}\n", i == 3 ? "" : i % 2 == 0 ? "1.5" : "2", 0.5 + i);
   for (int i = 0; i < 10; ++i)
     lacking += fmt::format("{},{}\n", "1.5", i == 3 ? "" : fmt::format("{}", 0.5 + i));
   has(error_of(rows, "--target t"),

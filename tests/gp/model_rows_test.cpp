@@ -100,10 +100,10 @@ TEST_CASE("model rows: errors") {
   fails({.noise_variances = Vector<double>::Zero(8)},
         "Model::fit: noise variances must be positive and finite, got 0");
   fails({.kind = ModelKind::trained, .weights = Vector<double>::Ones(8)},
-        "Model::fit: weights are for the NNGP (bayesian models without refit): networks after training have "
-        "none");
+        "Model::fit: weights: they are for Bayesian regression: the kind bayesian");
   fails({.noise = AbsoluteNoise(1), .noise_variances = Vector<double>::Ones(8)},
-        "Model::fit: expected noise variances, or a regulariser or a noise; got both");
+        "Model::fit: noise_variances: known ones of the rows and one for all exclude each other: give one of "
+        "both");
 }
 
 TEST_CASE("model rows: a model with a learned map and row factors is saved with them") {

@@ -176,6 +176,8 @@ std::vector<Rule> rules_of_choice() {
        "the noise is known: leave out {regulariser}"},
       {"noise_variances", [](R r) { return r.gives_noise && r.gives_regulariser; },
        "expected it (absolute) or {regulariser} (relative), got both"},
+      {"noise_variances", [](R r) { return r.knows_noise && r.gives_noise; },
+       "known ones of the rows and one for all exclude each other: give one of both"},
       {"noise_variances", [](R r) { return r.knows_noise && r.criterion && !r.searches; },
        "the noise is known: leave out {criterion}"},
       {"noise_variances", [](R r) { return r.knows_noise && r.gives_candidates; },
