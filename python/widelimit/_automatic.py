@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from typing import Any
 
+from ._arrays import whole
 from ._core import Network, choose_network
 from .layers import dense, relu
 
 AUTOMATIC = "auto"
 
 
-def default_network() -> Network:
-    """Three hidden ReLU layers, weight variance 2 and bias variance 0.01."""
-    hidden = [dense(2, 0.01), relu()]
-    return Network([*hidden, *hidden, *hidden, dense(1, 0.01)])
+def default_network(depth: int = 3, weight_variance: float = 2.0, bias_variance: float = 0.01) -> Network:
+    """So many hidden ReLU layers, three by default, of these variances, and an output layer of weight variance 1."""
+    hidden = [dense(weight_variance, bias_variance), relu()]
+    return Network([*hidden * whole(depth, "depth"), dense(1, bias_variance)])
 
 
 def require_automatic(word: Any, shape: tuple[int, ...], others: bool) -> None:

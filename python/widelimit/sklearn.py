@@ -7,7 +7,7 @@ from typing import Any, Sequence
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
+from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, clone
 from sklearn.gaussian_process.kernels import Kernel
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_consistent_length, check_is_fitted, column_or_1d, validate_data
@@ -30,25 +30,36 @@ _MOST_REPEATED = 10
 class NetworkKernel(Kernel):
     """A network's kernel for GaussianProcessRegressor(kernel=NetworkKernel(network)).
 
-    network: a Network; None: three hidden ReLU layers. kernel: 'nngp' or 'ntk'. It has no hyperparameters to tune; multiply
-    it by a ConstantKernel for an amplitude. Inputs are vectors [n, channels], or images and sequences reshaped to rows, for
-    which `shape` gives (spatial..., channels).
+    network: a Network; None: `depth` hidden ReLU layers of these variances (default_network()), which get_params() and
+    set_params() know, so that GridSearchCV and its like search for them (`kernel__depth`). kernel: 'nngp' or 'ntk'. It has no
+    hyperparameters with gradients; multiply it by a ConstantKernel for an amplitude. Inputs are vectors [n, channels], or images and
+    sequences reshaped to rows, for which `shape` gives (spatial..., channels). ValueError, with the first inputs, for a network
+    beside another depth or variance than the default.
     """
 
     requires_vector_input = True
 
     def __init__(self, network: Network | None = None, kernel: str = "nngp",
-                 shape: Sequence[int] | None = None) -> None:
+                 shape: Sequence[int] | None = None, depth: int = 3, weight_variance: float = 2.0, bias_variance: float = 0.01) -> None:
         self.network = network
         self.kernel = kernel
         self.shape = shape
+        self.depth = depth
+        self.weight_variance = weight_variance
+        self.bias_variance = bias_variance
 
     def _inputs(self, x):
         x = numbers(x, name="X")
         return x if self.shape is None else x.reshape((len(x), *self.shape))
 
     def _network(self):
-        return default_network() if self.network is None else self.network
+        layers = (self.depth, self.weight_variance, self.bias_variance)
+        if self.network is None:
+            return default_network(*layers)
+        if layers != (3, 2.0, 0.01):
+            raise ValueError("NetworkKernel: depth, weight_variance and bias_variance are those of network=None: expected their defaults "
+                             f"3, 2.0 and 0.01 beside a network, got {', '.join(map(str, layers))}")
+        return self.network
 
     def __call__(self, X: ArrayLike, Y: ArrayLike | None = None, eval_gradient: bool = False) -> Any:
         """Kernels of all pairs, [n, n'], and with eval_gradient their empty gradients as well."""
@@ -114,13 +125,13 @@ class _WideNetwork(BaseEstimator):
     def _validated(self, X, y, **options):
         """Inputs and targets as arrays; the columns of a frame are kept."""
         self._columns = Columns.of(X)
-        return validate_data(self, as_table(X), y, dtype=np.float64, **options)
+        return validate_data(self, as_table(X), y, dtype=np.float64, allow_nd=True, **options)
 
     def _new(self, X):
         check_is_fitted(self)
         if self._columns.names and not hasattr(self, "feature_names_in_"):
             X = self._columns.matched(X, "X")  # Names that are no texts, which scikit-learn passes over.
-        return validate_data(self, as_table(X), dtype=np.float64, reset=False)
+        return validate_data(self, as_table(X), dtype=np.float64, reset=False, allow_nd=True)
 
 
 def _counted(X, y, sample_weight, groups):
@@ -144,10 +155,22 @@ def _counted(X, y, sample_weight, groups):
             None if groups is None else np.repeat(groups, times))
 
 
+def _missing_targets(y):
+    """Which targets of several outputs are NaN, [n, outputs]; None if none are."""
+    try:
+        y = np.asarray(y, float)
+    except (TypeError, ValueError):
+        return None
+    return np.isnan(y) if y.ndim == 2 and y.shape[1] > 1 and np.isnan(y).any() else None
+
+
 @says_fit_arguments(["relevance", "learn_features"], indent=4)
 class WideNetworkRegressor(RegressorMixin, _WideNetwork):
     """Gaussian-process regression with the NNGP of a network, or networks after training: widelimit.Model, `model_`, with
     scikit-learn's protocol. What it chooses, its amplitudes and its deviations are those of Model.fit.
+
+    NaN among the targets of several outputs are missing: each row is left out of the fit of the outputs that miss it. Outputs that
+    miss the same rows are one fit; `parts_` are then the outputs and the estimator of each, in place of `model_` and its like.
 
     An output whose targets are all equal is predicted everywhere with a standard deviation of 0, and a warning says so.
     Deviations are half of the 95 % interval of observations over 1.96, so that they tell of intervals: wider than roots of the
@@ -173,7 +196,7 @@ class WideNetworkRegressor(RegressorMixin, _WideNetwork):
 
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None,
             noise_variance: ArrayLike | None = None, groups: ArrayLike | None = None) -> WideNetworkRegressor:
-        """X [n, features], y [n] or [n, outputs].
+        """X [n, features], or images and sequences [n, positions..., channels] for a network of such; y [n] or [n, outputs].
 
         sample_weight   [n], 0 or more. Whole weights count rows: a row of weight k is k equal rows (as long as they are at most
                         ten times the rows). Other weights, of 'nngp', are Model's: the noise variance of a row is that of the
@@ -183,6 +206,10 @@ class WideNetworkRegressor(RegressorMixin, _WideNetwork):
                         searched for. Deviations of predictions have their mean, and are those of a normal distribution
         groups          [n]: rows of one group are left out together where something is chosen by data left out. Equal rows are
                         without being told."""
+        missing = _missing_targets(y)
+        self.__dict__.pop("parts_", None)
+        if missing is not None:
+            return self._fit_parts(X, np.asarray(y, float), missing, sample_weight=sample_weight, noise_variance=noise_variance, groups=groups)
         X, y = self._validated(X, y, multi_output=True, y_numeric=True)
         if noise_variance is not None:
             if sample_weight is not None:
@@ -204,12 +231,36 @@ class WideNetworkRegressor(RegressorMixin, _WideNetwork):
         self.model_, self.regularizer_ = None, self.regularizer
         return self
 
+    def _fit_parts(self, X, y, missing, **rows):
+        """Fits the outputs that miss the same rows, one such set after another."""
+        few = np.flatnonzero((~missing).sum(0) < 2)
+        if few.size:
+            raise ValueError(f"y: expected two targets or more that are not missing (NaN) of each output, got fewer of outputs {few.tolist()}")
+        X, y = self._validated(X, np.where(missing, 0, y), multi_output=True, y_numeric=True)
+        patterns, places = np.unique(missing, axis=1, return_inverse=True)
+        self._is_flat, self.parts_ = False, []
+        for part in range(patterns.shape[1]):
+            outputs, there = np.flatnonzero(places.ravel() == part), ~patterns[:, part]
+            given = {name: values if values is None or np.size(values) == 1 else np.asarray(values)[there] for name, values in rows.items()}
+            self.parts_.append((outputs, clone(self).fit(X[there], y[there][:, outputs], **given)))
+        return self
+
+    def _of_parts(self, X, **what):
+        """Means, or means and deviations, of the outputs of all parts in their order."""
+        order = np.argsort(np.concatenate([outputs for outputs, _ in self.parts_]))
+        found = [part.predict(X, **what) for _, part in self.parts_]
+        if not any(what.values()):
+            return np.concatenate(found, axis=-1)[..., order]
+        return tuple(np.concatenate(each, axis=-1)[..., order] for each in zip(*found))
+
     def predict(self, X: ArrayLike, return_std: bool = False, return_cov: bool = False) -> Any:
         """Means; with return_std also standard deviations of observations, both [n] or [n, outputs] as y was; with
         return_cov covariances of observations, [n, n] or [n, n, outputs]. RuntimeError for both together."""
         if return_std and return_cov:
             raise RuntimeError("predict: expected return_std or return_cov, got both")
         X = self._new(X)
+        if hasattr(self, "parts_"):
+            return self._of_parts(X, return_std=return_std, return_cov=return_cov)
         if self.model_ is None:
             mean = self._all(np.empty((len(X), 0)), self._equal)
             return (mean, 0 * mean) if return_std else (mean, np.zeros((len(X), *mean.shape))) if return_cov else mean
@@ -241,7 +292,7 @@ class WideNetworkClassifier(ClassifierMixin, _WideNetwork):
 
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None,
             groups: ArrayLike | None = None) -> WideNetworkClassifier:
-        """X [n, features], y [n] of any labels; sample_weight and groups as in WideNetworkRegressor.fit()."""
+        """X as in WideNetworkRegressor.fit(), y [n] of any labels; sample_weight and groups as in WideNetworkRegressor.fit()."""
         shape = np.asarray(y).shape
         if len(shape) == 2 and shape[1] > 1:
             raise ValueError(f"WideNetworkClassifier: y should be a 1d array of labels, got an array of shape {shape} instead; "

@@ -195,3 +195,59 @@ def test_classes_that_differ_by_capitals_or_blanks_are_a_warning(random):
     labels = np.where(x[:, 0] > 0, "yes", np.where(x[:, 1] > 0, "yes ", "no"))
     with pytest.warns(UserWarning, match=r"classes that differ by capitals or blanks only: \['yes', 'yes '\]"):
         WideNetworkClassifier(default_network(), threads=1).fit(x, labels)
+
+
+def test_depth_and_variances_of_a_kernel_are_searched(random):
+    from sklearn.model_selection import GridSearchCV
+    x = random.normal(size=(40, 2))
+    y = np.sin(2 * x[:, 0]) * x[:, 1]
+    kernel = NetworkKernel(depth=1, weight_variance=1.5, bias_variance=0.1)
+    expected = widelimit.gram(default_network(1, 1.5, 0.1), x).nngp
+    np.testing.assert_array_equal(kernel(x), expected)
+    np.testing.assert_array_equal(NetworkKernel(default_network())(x), NetworkKernel()(x))
+    grid = {"kernel__depth": [1, 4], "kernel__weight_variance": [1.0, 2.0], "kernel__bias_variance": [0.0, 0.5]}
+    found = GridSearchCV(GaussianProcessRegressor(NetworkKernel(), alpha=1e-3), grid, cv=3, error_score="raise").fit(x, y)
+    assert len(set(found.cv_results_["mean_test_score"])) == 8
+    assert found.best_estimator_.kernel_.get_params()["depth"] == found.best_params_["kernel__depth"]
+    with pytest.raises(ValueError, match="depth, weight_variance and bias_variance are those of network=None"):
+        NetworkKernel(default_network(), depth=2)(x)
+    with pytest.raises(ValueError, match="depth: expected an integer of at least 0"):
+        NetworkKernel(depth=-1)(x)
+
+
+@pytest.mark.parametrize("kind", [WideNetworkRegressor, WideNetworkClassifier])
+def test_estimators_take_images(random, kind):
+    images, new = random.normal(size=(30, 6, 6, 2)), random.normal(size=(4, 6, 6, 2))
+    y = images.mean((1, 2, 3))
+    y = y > 0 if kind is WideNetworkClassifier else y
+    network = widelimit.Network.named("conv-gap", {"depth": 1})
+    model = kind(network, regularizer=0.1).fit(images, y)
+    same = widelimit.Model.fit(network, images, y, labels=kind is WideNetworkClassifier, regulariser=0.1)
+    if kind is WideNetworkRegressor:
+        np.testing.assert_array_equal(model.predict(new), same.mean(new)[:, 0])
+    else:
+        np.testing.assert_array_equal(model.predict_proba(new), same.predict(new).class_probabilities)
+    with pytest.raises(ValueError, match="network: 'auto' is for inputs"):
+        kind().fit(images, y)
+
+
+def test_missing_targets_are_left_out_of_their_own_output(random):
+    x, new = random.normal(size=(40, 2)), random.normal(size=(5, 2))
+    y = np.stack([np.sin(x[:, 0]), x[:, 1], x[:, 0] * x[:, 1], x[:, 1] ** 2], axis=1) + 0.01 * random.normal(size=(40, 4))
+    missing = np.zeros(y.shape, bool)
+    missing[3:9, 0] = missing[3:9, 3] = missing[20:, 2] = True
+    options, weights = {"network": default_network(1)}, random.uniform(0.5, 2, size=40)
+    model = WideNetworkRegressor(**options).fit(x, np.where(missing, np.nan, y), sample_weight=weights)
+    for form in ({}, {"return_std": True}, {"return_cov": True}):
+        found = model.predict(new, **form)
+        for output in range(4):
+            there = ~missing[:, output]
+            alone = WideNetworkRegressor(**options).fit(x[there], y[there, output], sample_weight=weights[there]).predict(new, **form)
+            for one, other in zip(found if form else [found], alone if form else [alone]):
+                np.testing.assert_allclose(one[..., output], other, rtol=1e-8, atol=1e-12)
+    assert sorted(outputs.tolist() for outputs, _ in model.parts_) == [[0, 3], [1], [2]]
+    assert not hasattr(model.fit(x, y), "parts_")
+    with pytest.raises(ValueError, match=r"y: expected two targets or more that are not missing \(NaN\) of each output, got fewer of outputs \[1\]"):
+        WideNetworkRegressor(**options).fit(x, np.stack([y[:, 0], np.full(40, np.nan)], axis=1))
+    with pytest.raises(ValueError, match="NaN"):
+        WideNetworkRegressor(**options).fit(x, np.where(missing[:, 0], np.nan, y[:, 0]))
