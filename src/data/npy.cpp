@@ -14,7 +14,7 @@
 #include "data/array_bytes.hpp"
 #include "widelimit/error.hpp"
 #include "widelimit/files/replacing_file.hpp"
-#include "widelimit/numerics/memory.hpp"
+#include "widelimit/json/read_json.hpp"
 
 namespace widelimit::data {
 
@@ -29,10 +29,6 @@ std::string ending_of(const fs::path& path) {
   std::ranges::transform(ending, ending.begin(),
                          [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
   return ending;
-}
-
-bool has_archive_ending(const fs::path& path) {
-  return ending_of(path) == ".npz" || ending_of(path) == ".safetensors";
 }
 
 /// A number of `bytes` bytes, the lowest one first.
@@ -204,7 +200,7 @@ std::vector<ArchiveEntry> tensor_entries(const InputFile& file) {
   if (length > longest || length > file.size() - 8)
     fail_at(file.path(), 0, fmt::format("a header of at most {} bytes", std::min(longest, file.size() - 8)),
             fmt::format("{} (the file is truncated, or no .safetensors file)", length));
-  const auto document = nlohmann::json::parse(read_text_at(file, 8, length, "a header"), nullptr, false);
+  const auto document = parse_json(read_text_at(file, 8, length, "a header"), file.path().string());
   if (!document.is_object()) fail_at(file.path(), 8, "a JSON object of arrays", "something else");
   std::vector<ArchiveEntry> entries;
   for (const auto& [name, described] : document.items())
@@ -243,10 +239,10 @@ ArrayPlace array_place(const fs::path& path) {
     const fs::file_status status = fs::status(at, error);
     if (fs::is_directory(status)) break;
     if (fs::exists(status)) {
-      if (rest.empty()) return {path, "", fs::is_regular_file(status) && has_archive_ending(path)};
+      if (rest.empty()) return {path, "", fs::is_regular_file(status) && is_array_archive(path)};
       std::string entry = rest.generic_string();
       if (entry.ends_with(npy_ending)) entry.resize(entry.size() - npy_ending.size());
-      if (!has_archive_ending(at)) break;
+      if (!is_array_archive(at)) break;
       return {at, std::move(entry), true};
     }
     rest = rest.empty() ? at.filename() : at.filename() / rest;
@@ -257,6 +253,10 @@ ArrayPlace array_place(const fs::path& path) {
 
 std::vector<ArchiveEntry> archive_entries(const InputFile& file) {
   return ending_of(file.path()) == ".safetensors" ? tensor_entries(file) : zip_entries(file);
+}
+
+bool is_array_archive(const fs::path& path) {
+  return ending_of(path) == ".npz" || ending_of(path) == ".safetensors";
 }
 
 bool array_exists(const fs::path& path) {

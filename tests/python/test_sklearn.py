@@ -229,3 +229,25 @@ def test_estimators_take_images(random, kind):
         np.testing.assert_array_equal(model.predict_proba(new), same.predict(new).class_probabilities)
     with pytest.raises(ValueError, match="network: 'auto' is for inputs"):
         kind().fit(images, y)
+
+
+def test_missing_targets_are_left_out_of_their_own_output(random):
+    x, new = random.normal(size=(40, 2)), random.normal(size=(5, 2))
+    y = np.stack([np.sin(x[:, 0]), x[:, 1], x[:, 0] * x[:, 1], x[:, 1] ** 2], axis=1) + 0.01 * random.normal(size=(40, 4))
+    missing = np.zeros(y.shape, bool)
+    missing[3:9, 0] = missing[3:9, 3] = missing[20:, 2] = True
+    options, weights = {"network": default_network(1)}, random.uniform(0.5, 2, size=40)
+    model = WideNetworkRegressor(**options).fit(x, np.where(missing, np.nan, y), sample_weight=weights)
+    for form in ({}, {"return_std": True}, {"return_cov": True}):
+        found = model.predict(new, **form)
+        for output in range(4):
+            there = ~missing[:, output]
+            alone = WideNetworkRegressor(**options).fit(x[there], y[there, output], sample_weight=weights[there]).predict(new, **form)
+            for one, other in zip(found if form else [found], alone if form else [alone]):
+                np.testing.assert_allclose(one[..., output], other, rtol=1e-8, atol=1e-12)
+    assert sorted(outputs.tolist() for outputs, _ in model.parts_) == [[0, 3], [1], [2]]
+    assert not hasattr(model.fit(x, y), "parts_")
+    with pytest.raises(ValueError, match=r"y: expected two targets or more that are not missing \(NaN\) of each output, got fewer of outputs \[1\]"):
+        WideNetworkRegressor(**options).fit(x, np.stack([y[:, 0], np.full(40, np.nan)], axis=1))
+    with pytest.raises(ValueError, match="NaN"):
+        WideNetworkRegressor(**options).fit(x, np.where(missing[:, 0], np.nan, y[:, 0]))

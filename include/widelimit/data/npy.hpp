@@ -59,6 +59,9 @@ struct NpyHeader {
 /// Reads the header and checks that the file is exactly as long as it says; reads no values.
 NpyHeader read_npy_header(const std::filesystem::path& path);
 
+/// Whether the ending of a file is .npz or .safetensors.
+bool is_array_archive(const std::filesystem::path& path);
+
 /// Whether there is such a file, or such an array in an archive. DataError for an archive that cannot be read.
 bool array_exists(const std::filesystem::path& path);
 
