@@ -39,7 +39,8 @@ struct ArchiveEntry {
 /// The bytes of an array, of a file or an entry of one. Reads of what comes next cost least.
 class ArrayBytes {
  public:
-  /// Errors  DataError as InputFile; an archive that is damaged, or has no array of this name, the message naming those that it has.
+  /// Errors  DataError as InputFile; an archive that is damaged, or has no array of this name, the message naming those
+  ///         that it has.
   explicit ArrayBytes(const std::filesystem::path& path);
   ~ArrayBytes();
 

@@ -14,7 +14,6 @@
 #include "data/array_bytes.hpp"
 #include "widelimit/error.hpp"
 #include "widelimit/files/replacing_file.hpp"
-#include "widelimit/json/read_json.hpp"
 
 namespace widelimit::data {
 
@@ -195,12 +194,20 @@ ArchiveEntry tensor_entry(const InputFile& file, const std::string& name, const 
 }
 
 std::vector<ArchiveEntry> tensor_entries(const InputFile& file) {
-  constexpr std::uint64_t longest = 100'000'000;  // The format's own limit.
+  // The format allows 100 MB, which take some twenty times as much memory; files of thousands of arrays need 1 MiB.
+  constexpr std::uint64_t longest = std::uint64_t{16} << 20;
+  constexpr int deepest = 4;
   const std::uint64_t length = little_endian(read_text_at(file, 0, 8, "a header's length"), 0, 8);
   if (length > longest || length > file.size() - 8)
     fail_at(file.path(), 0, fmt::format("a header of at most {} bytes", std::min(longest, file.size() - 8)),
             fmt::format("{} (the file is truncated, or no .safetensors file)", length));
-  const auto document = parse_json(read_text_at(file, 8, length, "a header"), file.path().string());
+  const auto document = nlohmann::json::parse(
+      read_text_at(file, 8, length, "a header"),
+      [&](int depth, nlohmann::json::parse_event_t, nlohmann::json&) {
+        if (depth > deepest) fail_at(file.path(), 8, "a JSON object of arrays", "deeper levels");
+        return true;
+      },
+      false);
   if (!document.is_object()) fail_at(file.path(), 8, "a JSON object of arrays", "something else");
   std::vector<ArchiveEntry> entries;
   for (const auto& [name, described] : document.items())

@@ -231,7 +231,8 @@ class Bytes {
     passed_ += done;
     return done;
   }
-  /// Up to `end`, which is taken too and no part of it; nothing if more than `most` bytes come before, or the file ends.
+  /// Up to `end`, which is taken too and no part of it; nothing if more than `most` bytes come before, or the file
+  /// ends.
   std::optional<std::string> until(char end, std::size_t most) {
     std::string text;
     char next = 0;
