@@ -14,8 +14,9 @@
 /// that of the file alone.
 ///
 /// Every reader throws DataError naming file, offset, what was expected and what was found: wrong magic
-/// bytes, a malformed header or archive, a wrong checksum, an array that an archive lacks, more than 64 axes, an element
-/// type other than the ones below, a truth value other than 0 and 1, a file shorter or longer than its header.
+/// bytes, a malformed header or archive, a wrong checksum, an array that an archive lacks, more than 64 axes, an
+/// element type other than the ones below, a truth value other than 0 and 1, a file shorter or longer than its
+/// header says.
 namespace widelimit::data {
 
 /// Element types. All are read; float16, bfloat16 (ml_dtypes) and truth values are not written.
