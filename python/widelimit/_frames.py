@@ -204,7 +204,9 @@ class ConstantChannels(NamedTuple):
         return f"x: {self._named(self.values, columns)} constant in the training data and left out"
 
     def new_values(self, x, columns):
-        """What is said about inputs that have other values there; an empty text if none have."""
+        """What is said about inputs that have other values there; an empty text if none have, and for other arrays than of inputs."""
+        if x.ndim != 2 or x.shape[1] <= max(self.values):
+            return ""
         new = [place for place, value in self.values.items() if not np.isclose(x[:, place], value, rtol=1e-6, atol=0).all()]
         if not new:
             return ""

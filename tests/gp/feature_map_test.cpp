@@ -92,6 +92,8 @@ TEST_CASE("channels that are left out leave the others as they are, before funct
       for (std::size_t c = 0; c < a[i].size(); ++c) CHECK(a[i][c] == b[i][c]);
   };
   agree(fewer.apply(Inputs<double>(x)), kept);
+  CHECK(fewer.channels() == 4);
+  CHECK(FeatureMap().channels() == 0);
 
   const FeatureMap scores = FeatureMap::normal_scores(kept), factors(Matrix<double>::Constant(1, 3, 0.5)),
                    matrix(random_matrix(3, 3, 9));

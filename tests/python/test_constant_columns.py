@@ -113,3 +113,11 @@ def test_estimators_are_those_without_them(data, kernel):
         classes = WideNetworkClassifier(kernel=kernel).fit(with_constants(x), y[:, 0] > 0)
     np.testing.assert_allclose(classes.predict_proba(with_constants(new)),
                                WideNetworkClassifier(kernel=kernel).fit(x, y[:, 0] > 0).predict_proba(new), rtol=0, atol=1e-10)
+
+
+def test_new_inputs_have_as_many_columns_as_the_training_inputs(data):
+    x, y, new = data
+    model = fitted(with_constants(x), y)
+    for other in (new, new[:, :1]):
+        with pytest.raises(widelimit.ArgumentError, match="expected inputs of 5 channels, got"):
+            model.mean(other)

@@ -43,6 +43,8 @@ class FeatureMap {
   [[nodiscard]] FeatureMap then(const FeatureMap& other) const;
 
   [[nodiscard]] bool is_identity() const { return factors_.size() == 0 && knots_.size() == 0; }
+  /// How many channels inputs must have; 0: any number.
+  [[nodiscard]] Index channels() const;
   /// Whether there is a factor for each channel, and no matrix.
   [[nodiscard]] bool is_diagonal() const { return factors_.rows() == 1; }
   /// As the constructor takes them.

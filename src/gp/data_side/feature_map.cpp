@@ -254,11 +254,12 @@ FeatureMap FeatureMap::without(std::span<const Index> left_out, Index channels) 
   return FeatureMap(std::move(factors));
 }
 
+Index FeatureMap::channels() const { return ChannelMap::channels_of(knots_, factors_); }
+
 FeatureMap FeatureMap::then(const FeatureMap& other) const {
   if (is_identity()) return other;
   if (other.is_identity()) return *this;
-  const Index between = factors_.size() > 0 ? factors_.cols() : knots_.cols(),
-              expected = ChannelMap::channels_of(other.knots_, other.factors_);
+  const Index between = factors_.size() > 0 ? factors_.cols() : knots_.cols(), expected = other.channels();
   if (between != expected)
     throw ArgumentError(
         fmt::format("FeatureMap::then: expected a map of {} channels, got one of {}", between, expected));
@@ -304,10 +305,9 @@ FeatureMap::FeatureMap(Matrix<double> factors) : factors_{std::move(factors)} {
 template <typename Scalar>
 Inputs<Scalar> FeatureMap::apply(const Inputs<Scalar>& x) const {
   if (is_identity()) return x;
-  const Index channels = ChannelMap::channels_of(knots_, factors_);
-  if (x.channels() != channels)
+  if (x.channels() != channels())
     throw ArgumentError(
-        fmt::format("FeatureMap: expected inputs of {} channels, got {}", channels, x.channels()));
+        fmt::format("FeatureMap: expected inputs of {} channels, got {}", channels(), x.channels()));
   Inputs<Scalar> mapped = mapped_numbers(x, ChannelMap(knots_, factors_));
   if (x.is_masked())
     return mapped.is_ragged() ? Inputs<Scalar>(mapped, joined_mask_list<Scalar>({&x}))
