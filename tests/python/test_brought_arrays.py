@@ -19,13 +19,13 @@ def run(*arguments):
 
 def gram_of(folder, x):
     out = folder / "gram"
-    done = run("gram", "--network", "fcn", "--x", x, "--out", out, "--overwrite")
+    done = run("gram", "fcn", "--x", x, "--out", out, "--force")
     assert done.returncode == 0, done.stderr
     return np.load(out / "nngp.npy")
 
 
 def error_of(folder, x):
-    done = run("gram", "--network", "fcn", "--x", x, "--out", folder / "gram")
+    done = run("gram", "fcn", "--x", x, "--out", folder / "gram")
     assert done.returncode != 0
     return done.stderr
 
