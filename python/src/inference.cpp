@@ -265,19 +265,20 @@ std::optional<double> median_distance(const Batch<Scalar>& x) {
 /// it, and the trials.
 template <typename Scalar>
 nb::tuple choose_network(const Batch<Scalar>& x, const Array<double>& y, gp::ModelOptions& options) {
+  const Inputs<Scalar> mapped = options.input_map.apply(x.inputs);
   gp::Problem problem{.kind = options.class_names.empty() ? gp::TargetKind::numbers : gp::TargetKind::classes,
                       .targets = matrix_of(y),
                       .noise_variances = options.noise_variances,
                       .weights = options.weights,
-                      .inputs = gp::distinct_inputs(x.inputs, options.groups)};
+                      .inputs = gp::distinct_inputs(mapped, options.groups)};
   gp::AutomaticOptions choice = gp::automatic_options(options);
   gp::AutomaticNetwork found = run_or_leave(
-      [inputs = x.inputs, problem = std::move(problem), choice = std::move(choice),
+      [inputs = mapped, problem = std::move(problem), choice = std::move(choice),
        threads = options.gram.threads](std::stop_token stop) {
         return gp::choose_network(inputs, problem, choice, {.threads = threads, .stop = std::move(stop)});
       },
       {nb::find(x)});
-  options.input_map = found.map;
+  options.input_map = options.input_map.then(found.map);
   options.fits_tails = true;
   nb::list trials;
   for (const gp::AutomaticTrial& trial : found.trials)

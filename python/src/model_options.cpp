@@ -84,6 +84,12 @@ void bind_model_options(nb::module_& module) {
           "argument"_a, "value"_a, "A row of the table of fitting, as JSON.")
       .def("set_groups",
            [](ModelOptions& self, const std::vector<Index>& groups) { self.learning.groups = groups; })
+      .def(
+          "leave_out",
+          [](ModelOptions& self, const std::vector<Index>& left_out, Index channels) {
+            self.input_map = gp::FeatureMap::without(left_out, channels);
+          },
+          "left_out"_a, "channels"_a)
       .def("set_noise_variance",
            [](ModelOptions& self, double variance) { self.noise = gp::AbsoluteNoise(variance); })
       .def("set_rows",

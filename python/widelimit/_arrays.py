@@ -76,7 +76,8 @@ def numbers(array, dtype=np.float64, name="array", of_inputs=False):
         array = array.astype(float)  # What pandas makes of columns of numbers and truth values together.
     if array.dtype.kind not in "fiub":
         is_text = array.dtype.kind in "US" or (array.dtype.kind == "O" and any(isinstance(value, str) for value in array.flat))
-        remedy = "; for classes give labels=True" if is_text and name == "y" else ""
+        remedy = ("; for classes give labels=True" if is_text and name == "y" else
+                  "; if they are bfloat16, give array.view(ml_dtypes.bfloat16)" if array.dtype == "V2" else "")
         raise TypeError(f"{name}: expected an array of real numbers, got {'texts' if is_text else 'elements'} of type {array.dtype}{remedy}")
     if dtype == np.float32 and not _is_narrow(array.dtype):
         return _rounded(array, name, of_inputs)

@@ -131,13 +131,15 @@ class Columns(NamedTuple):
         return cls(tuple(column["name"] for column in columns), tuple(column.get("truth_values", False) for column in columns),
                    tuple(column["name"] for column in columns if column["categories"] or column.get("marks_missing")), constant)
 
-    def preparation(self, y):
-        """The text that a model keeps, in the form of the program's tables, so that `widelimit predict --csv` finds them too."""
+    def preparation(self, y, constant):
+        """The text that a model keeps, in the form of the program's tables, so that `widelimit predict --csv` finds them too;
+        constant: ConstantChannels."""
+        kept = {"constant_channels": {str(place): value for place, value in constant.values.items()}} if constant.values else {}
         if not self.names:
-            return "{}"
+            return json.dumps(kept)
         columns = [{"name": name, "categories": [], **({"truth_values": True} if is_truth else {})}
                    for name, is_truth in zip(self.names, self.truth_values)]
-        return json.dumps({"table": {"target": self._targets(y), "ignored": [], "columns": columns}})
+        return json.dumps({"table": {"target": self._targets(y), "ignored": [], "columns": columns}, **kept})
 
     def _targets(self, y):
         """Names of the targets, which the columns do not have."""
@@ -176,6 +178,54 @@ class Columns(NamedTuple):
         if odd:
             raise ValueError(f"{name}: expected truth values where {others} have them and numbers elsewhere, got the other in {_listed(odd)}")
         return array_of(x, name, order)
+
+
+class ConstantChannels(NamedTuple):
+    """Channels that all training inputs [n, channels] have in common, of which there are others: the place and value of each.
+    Predictions do not depend on them, as if they were no inputs."""
+
+    values: dict[int, float] = {}
+
+    @classmethod
+    def of(cls, x):
+        """Those of an array of two or more inputs; none of all else."""
+        if x.ndim != 2 or len(x) < 2 or x.shape[1] < 2:
+            return cls()
+        places = np.flatnonzero((x == x[0]).all(0))
+        return cls({} if len(places) == x.shape[1] else {int(place): float(x[0, place]) for place in places})
+
+    @classmethod
+    def read(cls, preparation):
+        """Of the text that a model keeps about the preparation of its inputs."""
+        return cls({int(place): value for place, value in json.loads(preparation).get("constant_channels", {}).items()})
+
+    def note(self, columns):
+        """What is said about them at a fit."""
+        return f"x: {self._named(self.values, columns)} constant in the training data and left out"
+
+    def new_values(self, x, columns):
+        """What is said about inputs that have other values there; an empty text if none have, and for other arrays than of inputs."""
+        if x.ndim != 2 or x.shape[1] <= max(self.values):
+            return ""
+        new = [place for place, value in self.values.items() if not np.isclose(x[:, place], value, rtol=1e-6, atol=0).all()]
+        if not new:
+            return ""
+        return f"x: {self._named(new, columns)} constant in the training data: new values there change no prediction"
+
+    def all_channels(self, factors):
+        """Factors of the other channels, [C'] or [C', C'], as those of all, [C] or [C, C], which are 0 for these."""
+        if not self.values or factors is None:
+            return factors
+        size = len(factors) + len(self.values)
+        others = [place for place in range(size) if place not in self.values]
+        found = np.zeros((size,) * factors.ndim)
+        found[np.ix_(*[others] * factors.ndim)] = factors
+        return found
+
+    @staticmethod
+    def _named(places, columns):
+        shown = _listed([columns.names[place] if columns.names else place for place in places])
+        return f"columns {shown} are" if len(places) > 1 else f"column {shown} is"
 
 
 def beside(x1, x2):

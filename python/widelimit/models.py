@@ -18,7 +18,7 @@ from ._automatic import automatic_network, require_automatic
 from ._calibration import ClassCalibration
 from ._core import Network, Preprocessing
 from ._fit_arguments import says_fit_arguments
-from ._frames import Columns, is_frame
+from ._frames import Columns, ConstantChannels, is_frame
 from ._html import matrix_html, network_html, rows_html, table
 from ._named_functions import functions_of
 from ._progress import Progress, told
@@ -162,6 +162,22 @@ def _options(given, preprocessing):
     options.set_threads(given["threads"])
     options.set_device()
     return options
+
+
+def _left_out(inputs, x, options, given):
+    """The ConstantChannels of the training inputs, which the options leave out then. Preprocessings that mix channels make
+    something else of them."""
+    if is_ragged(x) or inputs.preprocessing.kind not in ("none", "channel"):
+        return ConstantChannels()
+    x = numbers(x, type_of_inputs(None, x), "x")
+    constant = ConstantChannels.of(x)
+    if constant.values:
+        options.leave_out(list(constant.values), x.shape[1])
+        groups = given.get("channel_groups")
+        if groups is not None and len(groups := list(groups)) == x.shape[1]:
+            stay = [group for place, group in enumerate(groups) if place not in constant.values]
+            options.set_groups(np.unique(stay, return_inverse=True)[1].tolist())
+    return constant
 
 
 def _of_rows(values, name):
@@ -308,6 +324,7 @@ class Model:
         # The one that was given holds the functions of its layers.
         self._network = model.network if network is None else network
         self._columns = Columns.read(model.preparation)
+        self._constant = ConstantChannels.read(model.preparation)
         self._automatic: dict[str, Any] | None = None
 
     @classmethod
@@ -341,6 +358,9 @@ class Model:
         exact_attention  as in gram()
         columns        names of the columns of an array x [n, channels], for `columns`; frames have their own
 
+        Columns of x [n, channels] that are the same in all training inputs are left out, and so is what new inputs have there; both are
+        said by a UserWarning (but for the preprocessings 'pixel', 'image' and 'zca', which mix channels).
+
         Frames of pandas, polars and PyArrow are found by the names of their columns in validation data and predictions.
 
         Raises ArgumentError for shapes and options that do not fit each other, NumericalError if no regulariser lifts
@@ -356,7 +376,10 @@ class Model:
         named = Columns.of(x, columns)
         inputs = _Inputs(preprocessing, x, precision, flip)
         options = _options(given, inputs.preprocessing)
-        options.preparation = named.preparation(y)
+        constant = _left_out(inputs, x, options, given)
+        if constant.values:
+            warnings.warn(constant.note(named), stacklevel=2)
+        options.preparation = named.preparation(y, constant)
         classes = None
         train = inputs.batch(x, "x", lengths, mask, graphs)
         if labels:
@@ -394,6 +417,7 @@ class Model:
         check_network(network, "network, x, y")
         inputs = _Inputs(preprocessing, x, precision, flip)
         options = _options(given, inputs.preprocessing)
+        _left_out(inputs, x, options, given)
         targets = _targets
         if labels:
             classes = _Classes(y, ())
@@ -430,6 +454,8 @@ class Model:
     def _batch(self, x, lengths, mask, graphs):
         x = self._columns.matched(x, "x")
         new = _Inputs(self.preprocessing, x, None).batch(x, "x", lengths, mask, graphs)
+        if self._constant.values and (said := self._constant.new_values(numbers(x, name="x"), self._columns)):
+            warnings.warn(said, stacklevel=3)
         if warning := self._model.range_warning(new):
             warnings.warn("x: " + warning, stacklevel=3)
         return new
@@ -638,15 +664,22 @@ class Model:
 
     @property
     def feature_map(self) -> Numbers | None:
-        """What channels are multiplied by before the network: factors [C], a matrix [C, C], or None for nothing."""
-        return self._model.feature_map
+        """What channels are multiplied by before the network: factors [C], a matrix [C, C], or None for nothing. Those of channels
+        that are left out are 0."""
+        factors = self._model.feature_map
+        if not self._constant.values or factors is None:
+            return factors
+        factors = np.delete(factors, list(self._constant.values), axis=0)
+        is_diagonal = np.array_equal(factors, np.diag(np.diag(factors)))
+        return self._constant.all_channels(np.diag(factors) if is_diagonal else factors)
 
     @property
     def learned(self) -> dict[str, Any] | None:
         """What relevance or learn_features found: 'factors', whether they are 'kept', the 'score' of thirds of the training data
         (negative log density of standardised numbers, or log loss), 'score_without', the 'standard_error' of the difference,
         and the 'course' of learning. None if nothing was asked for, and for a loaded model."""
-        return self._model.learned
+        found = self._model.learned
+        return None if found is None else {**found, "factors": self._constant.all_channels(found["factors"])}
 
     @property
     def flips(self) -> bool:

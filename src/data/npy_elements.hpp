@@ -20,7 +20,7 @@ struct NpyElement {
 };
 
 // The order is that of NpyType, whose values are the indices here.
-inline constexpr std::array<NpyElement, 12> npy_elements = {{{NpyType::boolean, "bool", "b1", 1},
+inline constexpr std::array<NpyElement, 13> npy_elements = {{{NpyType::boolean, "bool", "b1", 1},
                                                              {NpyType::int8, "int8", "i1", 1},
                                                              {NpyType::int16, "int16", "i2", 2},
                                                              {NpyType::int32, "int32", "i4", 4},
@@ -30,12 +30,14 @@ inline constexpr std::array<NpyElement, 12> npy_elements = {{{NpyType::boolean, 
                                                              {NpyType::uint32, "uint32", "u4", 4},
                                                              {NpyType::uint64, "uint64", "u8", 8},
                                                              {NpyType::float16, "float16", "f2", 2},
+                                                             {NpyType::bfloat16, "bfloat16", "V2", 2},
                                                              {NpyType::float32, "float32", "f4", 4},
                                                              {NpyType::float64, "float64", "f8", 8}}};
 
 inline const NpyElement& element_of(NpyType type) { return npy_elements.at(static_cast<std::size_t>(type)); }
 
-/// Calls body(T{}) with the C++ type of an element; truth values are bytes, float16 is Eigen::half.
+/// Calls body(T{}) with the C++ type of an element; truth values are bytes, float16 is Eigen::half and
+/// bfloat16 Eigen::bfloat16.
 template <typename Body>
 auto with_element_type(NpyType type, const Body& body) {
   switch (type) {
@@ -58,6 +60,8 @@ auto with_element_type(NpyType type, const Body& body) {
       return body(std::uint64_t{});
     case NpyType::float16:
       return body(Eigen::half{});
+    case NpyType::bfloat16:
+      return body(Eigen::bfloat16{});
     case NpyType::float32:
       return body(float{});
     case NpyType::float64:

@@ -8,9 +8,9 @@
 #include <optional>
 #include <string_view>
 
+#include "data/array_bytes.hpp"
 #include "data/file_kind.hpp"
 #include "data/gzip.hpp"
-#include "data/input_file.hpp"
 #include "data/npy_elements.hpp"
 #include "widelimit/data/npy.hpp"
 #include "widelimit/error.hpp"
@@ -21,7 +21,8 @@ namespace {
 static_assert(std::endian::native == std::endian::little, "values are copied as they stand in the file");
 
 constexpr std::string_view magic = "\x93NUMPY";
-constexpr std::string_view supported = "bool, int8 to int64, uint8 to uint64, float16, float32 or float64";
+constexpr std::string_view supported =
+    "bool, int8 to int64, uint8 to uint64, float16, bfloat16, float32 or float64";
 /// By which other files are recognised.
 constexpr std::size_t longest_start = 4096;
 constexpr std::size_t most_axes = 64;  // NumPy's limit.
@@ -144,6 +145,8 @@ class HeaderParser {
     // single bytes, which have none.
     if (order == '<' || order == '>' || order == '=' || order == '|') code.remove_prefix(1);
     for (const NpyElement& element : npy_elements) {
+      // ml_dtypes gives bfloat16 an order; bytes of no type, "|V2", have none.
+      if (element.type == NpyType::bfloat16 && order != '<' && order != '>' && order != '=') continue;
       if (code != element.code || (order == '|' && element.bytes > 1)) continue;
       big_endian_ = order == '>' && element.bytes > 1;
       return element.type;
@@ -226,7 +229,7 @@ std::optional<std::uint64_t> value_bytes(const NpyHeader& header) {
   return empty ? 0 : bytes;
 }
 
-void check_length(const InputFile& file, const NpyHeader& header) {
+void check_length(const ArrayBytes& file, const NpyHeader& header) {
   const auto wanted = value_bytes(header);
   const std::uint64_t held = file.size() - header.data_offset;
   if (wanted == held) return;
@@ -243,7 +246,8 @@ void check_length(const InputFile& file, const NpyHeader& header) {
 std::size_t size_of(NpyType type) { return element_of(type).bytes; }
 
 bool is_floating_point(NpyType type) {
-  return type == NpyType::float16 || type == NpyType::float32 || type == NpyType::float64;
+  return type == NpyType::float16 || type == NpyType::bfloat16 || type == NpyType::float32 ||
+         type == NpyType::float64;
 }
 
 std::size_t NpyHeader::size() const {
@@ -253,7 +257,8 @@ std::size_t NpyHeader::size() const {
 }
 
 NpyHeader read_npy_header(const std::filesystem::path& path) {
-  InputFile file(path);
+  ArrayBytes file(path);
+  if (file.tensor()) return *file.tensor();
   std::array<char, 12> start{};
   file.read(0, start.data(), 8, "magic and version of a .npy file");
   const std::string_view found_magic(start.data(), magic.size());
@@ -264,14 +269,14 @@ NpyHeader read_npy_header(const std::filesystem::path& path) {
                                           static_cast<std::uint8_t>(beginning[1])};
     const std::optional<FileKind> kind =
         is_gzip(two) ? FileKind{"gzip data", "unpack it (gunzip)"} : binary_file_kind(beginning);
-    fail_at(path, 0, "the magic bytes '\\x93NUMPY' of a .npy file",
+    fail_at(file.path(), 0, "the magic bytes '\\x93NUMPY' of a .npy file",
             fmt::format("'{}'{}", printable(found_magic),
                         kind ? fmt::format(": {}; {}", kind->what, kind->advice) : ""));
   }
   const int major = static_cast<unsigned char>(start[6]);
   const int minor = static_cast<unsigned char>(start[7]);
   if (major < 1 || major > 3 || minor != 0) {
-    fail_at(path, 6, "format version 1.0, 2.0 or 3.0", fmt::format("{}.{}", major, minor));
+    fail_at(file.path(), 6, "format version 1.0, 2.0 or 3.0", fmt::format("{}.{}", major, minor));
   }
   // Version 1 has two bytes for the length of the header, later versions have four; the lowest byte comes first.
   const std::size_t length_bytes = major == 1 ? 2 : 4;
@@ -282,14 +287,15 @@ NpyHeader read_npy_header(const std::filesystem::path& path) {
   }
   const std::uint64_t offset = 8 + length_bytes;
   if (length > longest_header)
-    fail_at(path, 8, fmt::format("a header of at most {} bytes", longest_header), fmt::format("{}", length));
+    fail_at(file.path(), 8, fmt::format("a header of at most {} bytes", longest_header),
+            fmt::format("{}", length));
   if (length > file.size() - offset) {
-    fail_at(path, offset, fmt::format("{} bytes of header", length),
+    fail_at(file.path(), offset, fmt::format("{} bytes of header", length),
             fmt::format("{} before the end of the file", file.size() - offset));
   }
   std::string text(length, '\0');
   file.read(offset, text.data(), length, "header");
-  NpyHeader header = HeaderParser(path, text, offset).parse();
+  NpyHeader header = HeaderParser(file.path(), text, offset).parse();
   check_length(file, header);
   return header;
 }

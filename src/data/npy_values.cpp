@@ -7,7 +7,7 @@
 #include <type_traits>
 #include <utility>
 
-#include "data/input_file.hpp"
+#include "data/array_bytes.hpp"
 #include "data/npy_elements.hpp"
 #include "widelimit/error.hpp"
 #include "widelimit/numerics/memory.hpp"
@@ -18,7 +18,8 @@ namespace {
 namespace fs = std::filesystem;
 
 template <typename T>
-constexpr bool is_floating = std::is_floating_point_v<T> || std::is_same_v<T, Eigen::half>;
+constexpr bool is_floating =
+    std::is_floating_point_v<T> || std::is_same_v<T, Eigen::half> || std::is_same_v<T, Eigen::bfloat16>;
 
 void swap_bytes(std::span<std::uint8_t> bytes, std::size_t element) {
   for (std::size_t i = 0; i + element <= bytes.size(); i += element)
@@ -29,7 +30,7 @@ void swap_bytes(std::span<std::uint8_t> bytes, std::size_t element) {
 /// Values in the order of the file.
 template <typename T>
 void read_stored(const fs::path& path, const NpyHeader& header, T* values, std::size_t count) {
-  InputFile(path).read(header.data_offset, values, count * sizeof(T), "values");
+  ArrayBytes(path).read(header.data_offset, values, count * sizeof(T), "values");
   if (header.big_endian) swap_bytes({reinterpret_cast<std::uint8_t*>(values), count * sizeof(T)}, sizeof(T));
   if (header.type != NpyType::boolean) return;
   const auto* bytes = reinterpret_cast<const std::uint8_t*>(values);

@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <cmath>
 #include <cstdint>
@@ -9,6 +10,8 @@
 #include <utility>
 #include <vector>
 
+#include "data/gzip.hpp"
+#include "data/input_file.hpp"
 #include "data/text_lines.hpp"
 #include "text/utf8.hpp"
 #include "widelimit/data/word_vectors.hpp"
@@ -45,6 +48,18 @@ std::optional<Header> header_in(std::string_view line) {
   const auto words = integer(take_field(line)), dimension = integer(take_field(line));
   if (!words || !dimension || !take_field(line).empty()) return std::nullopt;
   return Header{*words, *dimension};
+}
+
+/// Asked when words are one, two, four ...
+void require_memory_for_words(const std::filesystem::path& path, const WordVectors& vectors) {
+  const std::size_t words = vectors.size();
+  if ((words & (words - 1)) != 0) return;
+  constexpr double bytes_of_a_word = 200;
+  numerics::require_memory(path.string(),
+                           fmt::format("{} or more words with {} numbers each", words, vectors.dimension()),
+                           2.0 * static_cast<double>(words) *
+                               (bytes_of_a_word + sizeof(float) * static_cast<double>(vectors.dimension())),
+                           "take fewer words");
 }
 
 /// How many numbers a line has after its word.
@@ -148,23 +163,11 @@ class Reader {
     }
     if (vectors_->add(word, values_)) {
       line_of_.push_back(number);
-      require_memory_for_words();
+      require_memory_for_words(path_, *vectors_);
     } else {
       bad(number, fmt::format("expected a new word, found '{}' of line {} again", word,
                               line_of_[*vectors_->find(word)]));
     }
-  }
-
-  /// Asked when words are one, two, four ...
-  void require_memory_for_words() const {
-    const std::size_t words = vectors_->size();
-    if ((words & (words - 1)) != 0) return;
-    constexpr double bytes_of_a_word = 200;
-    numerics::require_memory(
-        path_.string(), fmt::format("{} or more words with {} numbers each", words, vectors_->dimension()),
-        2.0 * static_cast<double>(words) *
-            (bytes_of_a_word + sizeof(float) * static_cast<double>(vectors_->dimension())),
-        "take fewer words");
   }
 
   bool add_number(std::size_t number, std::string_view field) {
@@ -207,9 +210,152 @@ class Reader {
   std::vector<float> values_;         ///< The numbers of the line at hand.
 };
 
+/// The bytes of a file, unpacked if gzip packed them, one after another.
+class Bytes {
+ public:
+  explicit Bytes(const std::filesystem::path& path) : file_{path} {
+    std::array<std::uint8_t, 2> start{};
+    if (file_.size() >= start.size()) file_.read(0, start.data(), start.size(), "word vectors");
+    if (is_gzip(start)) packed_.emplace(file_);
+  }
+
+  /// Bytes that come next, fewer at the end; how many.
+  std::size_t read(char* to, std::size_t count) {
+    std::size_t done = 0;
+    while (done < count && (at_ < block_.size() || fill())) {
+      const std::size_t some = std::min(count - done, block_.size() - at_);
+      std::copy_n(block_.data() + at_, some, to + done);
+      at_ += some;
+      done += some;
+    }
+    passed_ += done;
+    return done;
+  }
+  /// Up to `end`, which is taken too and no part of it; nothing if more than `most` bytes come before, or the file
+  /// ends.
+  std::optional<std::string> until(char end, std::size_t most) {
+    std::string text;
+    char next = 0;
+    while (text.size() <= most && read(&next, 1) == 1) {
+      if (next == end) return text;
+      text += next;
+    }
+    return std::nullopt;
+  }
+  [[nodiscard]] std::uint64_t passed() const { return passed_; }
+
+ private:
+  bool fill() {
+    constexpr std::size_t block_bytes = std::size_t{1} << 18;
+    at_ = 0;
+    if (packed_) {
+      block_.resize(block_bytes);
+      block_.resize(packed_->read({reinterpret_cast<std::uint8_t*>(block_.data()), block_.size()}));
+    } else {
+      block_.resize(std::min<std::uint64_t>(block_bytes, file_.size() - filled_));
+      file_.read(filled_, block_.data(), block_.size(), "word vectors");
+    }
+    filled_ += block_.size();
+    return !block_.empty();
+  }
+
+  InputFile file_;
+  std::optional<GzipReader> packed_;
+  std::string block_;
+  std::size_t at_ = 0;
+  std::uint64_t filled_ = 0, passed_ = 0;
+};
+
+constexpr std::size_t longest_binary_word = 10'000;
+
+/// The header of a binary file: behind "WORDS DIMENSION", a word and a blank are control characters, which no text has.
+std::optional<Header> binary_header(const std::filesystem::path& path) {
+  constexpr std::size_t longest_header = 60, least = 256, most = 4096;
+  Bytes bytes(path);
+  const auto line = bytes.until('\n', longest_header);
+  const auto header = line ? header_in(*line) : std::nullopt;
+  if (!header || header->dimension == 0 || !bytes.until(' ', longest_binary_word)) return std::nullopt;
+  std::string numbers(std::clamp(std::min(header->dimension, most) * sizeof(float), least, most), '\0');
+  numbers.resize(bytes.read(numbers.data(), numbers.size()));
+  const bool is_text = std::ranges::none_of(
+      numbers, [](unsigned char c) { return c < 0x20 && c != '\t' && c != '\n' && c != '\r'; });
+  return is_text ? std::nullopt : header;
+}
+
+/// word2vec's binary files: after the header words, each with a blank and its numbers as they are in memory, float32,
+/// and perhaps an end of line.
+class BinaryReader {
+ public:
+  BinaryReader(const std::filesystem::path& path, Header header, BadLines policy)
+      : path_{path}, bytes_{path}, header_{header}, policy_{policy}, vectors_{dimension_of(path, header)} {}
+
+  WordVectorFile read() {
+    static_cast<void>(bytes_.until('\n', longest_binary_word));
+    std::vector<float> numbers(header_.dimension);
+    for (std::size_t k = 1; k <= header_.words; ++k) {
+      auto word = bytes_.until(' ', longest_binary_word);
+      if (!word) cut(k, "a word and a blank");
+      word->erase(0, word->find_first_not_of('\n'));  // The end of the line before.
+      const std::size_t wanted = numbers.size() * sizeof(float);
+      if (bytes_.read(reinterpret_cast<char*>(numbers.data()), wanted) != wanted)
+        cut(k, fmt::format("{} numbers of 4 bytes", numbers.size()));
+      add(k, *word, numbers);
+    }
+    char rest = '\n';
+    while (rest == '\n' && bytes_.read(&rest, 1) == 1) continue;
+    if (rest != '\n')
+      fail_at(path_, bytes_.passed() - 1,
+              fmt::format("the end behind {} words, as line 1 says", header_.words), "more bytes");
+    if (vectors_.size() == 0) throw DataError(fmt::format("{}: no word is usable", path_.string()));
+    return {.vectors = std::move(vectors_), .bad_lines = std::move(bad_)};
+  }
+
+ private:
+  static std::size_t dimension_of(const std::filesystem::path& path, const Header& header) {
+    constexpr std::size_t most = 1'000'000;
+    if (header.dimension > most)
+      throw DataError(fmt::format("{}: line 1: expected a dimension of at most {}, found {}", path.string(),
+                                  most, header.dimension));
+    return header.dimension;
+  }
+
+  [[noreturn]] void cut(std::size_t k, std::string_view expected) const {
+    fail_at(path_, bytes_.passed(), fmt::format("{} as word {} of {}", expected, k, header_.words),
+            "the end of the file (it is truncated), or other bytes");
+  }
+
+  void add(std::size_t k, const std::string& word, std::span<const float> numbers) {
+    if (word.empty()) return bad(k, "expected a word, found none");
+    if (const auto invalid = first_invalid_utf8(word))
+      return bad(k, fmt::format("expected UTF-8, found {}", byte_text(word[*invalid])));
+    if (!std::ranges::all_of(numbers, [](float value) { return std::isfinite(value); }))
+      return bad(k, fmt::format("expected finite numbers of '{}'", word));
+    if (!vectors_.add(word, numbers))
+      return bad(k, fmt::format("expected a new word, found '{}' again", word));
+    require_memory_for_words(path_, vectors_);
+  }
+
+  /// Words count as lines behind the header.
+  void bad(std::size_t k, std::string reason) {
+    constexpr std::size_t most = 1'000'000;
+    if (policy_ == BadLines::reject || bad_.size() == most)
+      throw DataError(fmt::format("{}: word {}: {}; repair the file, or leave such words out", path_.string(),
+                                  k, reason));
+    bad_.push_back({.line = k + 1, .reason = std::move(reason)});
+  }
+
+  const std::filesystem::path& path_;
+  Bytes bytes_;
+  Header header_;
+  BadLines policy_;
+  WordVectors vectors_;
+  std::vector<BadLine> bad_;
+};
+
 }  // namespace
 
 WordVectorFile read_word_vectors(const std::filesystem::path& path, BadLines bad_lines) {
+  if (const auto header = binary_header(path)) return BinaryReader(path, *header, bad_lines).read();
   return Reader(path, bad_lines).read();
 }
 

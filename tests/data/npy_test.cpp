@@ -189,7 +189,7 @@ TEST_CASE("npy: unsupported content is named") {
     return read_error(
         npy(fmt::format("{{'descr': {}, 'fortran_order': False, 'shape': (1,)}}", type), "12345678"));
   };
-  const std::string types = "bool, int8 to int64, uint8 to uint64, float16, float32 or float64";
+  const std::string types = "bool, int8 to int64, uint8 to uint64, float16, bfloat16, float32 or float64";
   for (const char* type : {"'<c16'", "'<f16'", "'|f8'", "'<U4'", "'<M8[s]'", "''", "'<'"}) {
     CAPTURE(type);
     CHECK(with_type(type).starts_with("offset 20: expected the element type " + types + ", found '"));
@@ -223,6 +223,10 @@ TEST_CASE("npy: every type and byte order that NumPy writes is read") {
   check("|b1", "\x01\x00"sv, 1, 0);
   for (const char* type : {"|i1", "<i1", ">i1", "=i1", "i1"}) check(type, "\x80\x7f"sv, -128, 127);
   check("|u1", "\xff\x01"sv, 255, 1);
+  // bfloat16 as ml_dtypes writes it; NumPy's bytes of no type have no order.
+  check("<V2", "\x80\x3f\x00\xc0"sv, 1, -2);
+  check(">V2", "\x3f\x80\xc0\x00"sv, 1, -2);
+  CHECK_THROWS_AS(read("|V2", "\x80\x3f\x00\xc0"sv), DataError);
   check("<i2", "\xfe\xff\x01\x02"sv, -2, 513);
   check(">i2", "\xff\xfe\x02\x01"sv, -2, 513);
   check("=u2", "\xfe\xff\x01\x02"sv, 65534, 513);
@@ -360,4 +364,74 @@ TEST_CASE("npy: writing through a symbolic link keeps the link") {
 TEST_CASE("npy: a shape too long for a version 1.0 header is an error") {
   const std::vector<std::size_t> shape(30'000, 1);
   CHECK_THROWS_AS(npy_header_bytes(NpyType::uint8, shape), widelimit::ArgumentError);
+}
+
+namespace {
+
+/// A .safetensors file with this header.
+std::string safetensors(std::string_view header, std::string_view values) {
+  return little_endian(header.size(), 8) + std::string(header) + std::string(values);
+}
+
+/// What reading an array of a file with these bytes says behind the file's name.
+std::string archive_error(std::string_view name, std::string_view bytes, std::string_view array) {
+  const TemporaryFolder folder;
+  const auto path = folder.write(name, bytes);
+  try {
+    read_npy_as<double>(array.empty() ? path : path / array);
+  } catch (const DataError& error) {
+    const std::string message = error.what(), prefix = path.string() + ": ";
+    REQUIRE(message.starts_with(prefix));
+    return message.substr(prefix.size());
+  }
+  return "no error";
+}
+
+}  // namespace
+
+TEST_CASE("npy: arrays of .safetensors files are read by their names") {
+  using namespace std::string_view_literals;
+  const TemporaryFolder folder;
+  const auto path = folder.write(
+      "a.safetensors",
+      safetensors(R"({"__metadata__":{"a":"b"},"x":{"dtype":"BF16","shape":[2],"data_offsets":[0,4]},)"
+                  R"("y.z":{"dtype":"I16","shape":[2,1],"data_offsets":[4,8]}})",
+                  "\x80\x3f\x00\xc0\x01\x00\xff\xff"sv));
+  CHECK(read_npy_as<double>(path / "x") == xt::xarray<double>{1, -2});
+  const auto column = read_npy_as<std::int64_t>(path / "y.z.npy");
+  REQUIRE(column.size() == 2);
+  CHECK(column(0, 0) == 1);
+  CHECK(column(1, 0) == -1);
+  CHECK(array_exists(path / "x.npy"));
+  CHECK_FALSE(array_exists(path / "z"));
+  CHECK(read_npy_header(path / "y.z").shape == std::vector<std::size_t>{2, 1});
+}
+
+TEST_CASE("npy: .safetensors files that lie are refused") {
+  const auto described = [](std::string_view entry, std::string_view array = "x") {
+    return archive_error("a.safetensors", safetensors(fmt::format("{{\"x\":{}}}", entry), "12345678"), array);
+  };
+  CHECK(described(R"({"dtype":"F64","shape":[1],"data_offsets":[0,8]})", "y") ==
+        "expected an array 'y', found x");
+  CHECK(described(R"({"dtype":"F8_E4M3","shape":[8],"data_offsets":[0,8]})") ==
+        "offset 8: expected the type BOOL, I8 to I64, U8 to U64, F16, BF16, F32 or F64 of the array 'x', "
+        "found \"F8_E4M3\"");
+  CHECK(described(R"({"dtype":"F64","shape":[1],"data_offsets":[8,16]})")
+            .starts_with("offset 8: expected 'data_offsets' within 8 bytes of the array 'x', found [8,16]"));
+  CHECK(described(R"({"dtype":"F64","shape":[-1],"data_offsets":[0,8]})") ==
+        "offset 8: expected a shape of whole numbers of the array 'x', found [-1]");
+  for (const char* shape : {"[2]", "[4294967296,4294967296]", "[18446744073709551615]", "[0]"}) {
+    CAPTURE(shape);
+    CHECK(described(fmt::format(R"({{"dtype":"F64","shape":{},"data_offsets":[0,8]}})", shape))
+              .starts_with("offset 8: expected "));
+  }
+  CHECK(described("3").starts_with("offset 8: expected 'dtype', 'shape' and 'data_offsets' of the array"));
+  for (const std::string& bytes :
+       {std::string(), std::string("1234567"), little_endian(1, 8),
+        little_endian(std::uint64_t{1} << 62, 8) + "{}", little_endian(2, 8) + "[]",
+        little_endian(2, 8) + "{{", little_endian(2, 8) + "{}"}) {
+    CAPTURE(bytes);
+    CHECK(archive_error("a.safetensors", bytes, "x") != "no error");
+    CHECK(archive_error("a.npz", bytes, "x") != "no error");
+  }
 }

@@ -128,8 +128,9 @@ TEST_CASE("word vectors: marks, UTF-16 and gzip are read") {
     CHECK(vector_of(vectors, "a\u00e9") == std::vector<float>{1, 2});
     CHECK(vector_of(vectors, "b") == std::vector<float>{3, 4});
   }
-  check_fails(std::string("2 2\na \0\0\x80\x3f\n", 12), BadLines::skip,
-              "line 2: expected text, found a zero byte; is it binary, or UTF-16 without a byte order mark? "
+  // Without a header bytes are no word vectors of word2vec either.
+  check_fails(std::string("a \0\0\x80\x3f\n", 7), BadLines::skip,
+              "line 1: expected text, found a zero byte; is it binary, or UTF-16 without a byte order mark? "
               "Save it as "
               "UTF-8");
 }
@@ -218,4 +219,51 @@ TEST_CASE("word vectors: leading dimensions") {
   CHECK_THROWS_WITH_AS(static_cast<void>(vectors.leading(4)),
                        "word vectors: the number of leading dimensions must be 1 to 3, got 4", ArgumentError);
   CHECK_THROWS_AS(static_cast<void>(vectors.leading(0)), ArgumentError);
+}
+
+namespace {
+
+/// A word and its numbers as word2vec's binary files have them.
+std::string binary_word(const std::string& word, const std::vector<float>& numbers) {
+  std::string bytes = word + " ";
+  return bytes.append(reinterpret_cast<const char*>(numbers.data()), numbers.size() * sizeof(float));
+}
+
+}  // namespace
+
+TEST_CASE("word vectors: binary files of word2vec, with and without ends of lines") {
+  const std::vector<float> first = {0.5F, -1.25F, 3}, second = {0, 1e-3F, 2}, last = {4, 5, 6};
+  for (const char* end : {"", "\n"}) {
+    const auto file = read_text("3 3\n" + binary_word("the", first) + end + binary_word("café", second) +
+                                end + binary_word("last", last) + end);
+    CHECK(file.bad_lines.empty());
+    CHECK(file.vectors.size() == 3);
+    CHECK(vector_of(file.vectors, "the") == first);
+    CHECK(vector_of(file.vectors, "café") == second);
+    CHECK(vector_of(file.vectors, "last") == last);
+  }
+}
+
+TEST_CASE("word vectors: binary files that are cut, too long or damaged") {
+  const std::vector<float> numbers = {0.5F, 1}, infinite = {std::numeric_limits<float>::infinity(), 1};
+  const std::string whole = "2 2\n" + binary_word("a", numbers) + binary_word("b", numbers);
+  check_fails(
+      whole.substr(0, whole.size() - 1), BadLines::reject,
+      "offset 23: expected 2 numbers of 4 bytes as word 2 of 2, found the end of the file (it is truncated), "
+      "or other bytes");
+  check_fails("3" + whole.substr(1), BadLines::skip,
+              "offset 24: expected a word and a blank as word 3 of 3, found the end of the file (it is "
+              "truncated), or "
+              "other bytes");
+  check_fails("1" + whole.substr(1), BadLines::reject,
+              "offset 14: expected the end behind 1 words, as line 1 says, found more bytes");
+  const std::string repeated =
+      "3 2\n" + binary_word("a", numbers) + binary_word("a", numbers) + binary_word("b", infinite);
+  check_fails(repeated, BadLines::reject,
+              "word 2: expected a new word, found 'a' again; repair the file, or leave such words out");
+  const auto file = read_text(repeated, BadLines::skip);
+  CHECK(file.vectors.size() == 1);
+  REQUIRE(file.bad_lines.size() == 2);
+  CHECK(file.bad_lines[0].line == 3);
+  CHECK(file.bad_lines[1].reason == "expected finite numbers of 'b'");
 }

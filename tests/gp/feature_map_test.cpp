@@ -66,9 +66,9 @@ TEST_CASE("feature map: functions of channels stay within the range of the train
   CHECK(between[0][0] == Approx(of_first(0)));
   CHECK(between[1][0] == Approx((of_first(1) + of_first(2)) / 2).epsilon(1e-12));
 
-  const FeatureMap both = clipped.with_factors_of(FeatureMap(Matrix<double>::Constant(1, 3, 2)));
+  const FeatureMap both = clipped.then(FeatureMap(Matrix<double>::Constant(1, 3, 2)));
   CHECK(both.apply(Inputs<double>(other))[0][0] == 2);
-  CHECK_THROWS_AS(static_cast<void>(clipped.with_factors_of(scores)), ArgumentError);
+  CHECK_THROWS_AS(static_cast<void>(clipped.then(scores)), ArgumentError);
   Matrix<double> descending(4, 1);
   descending << 1, 0, 1, 0;
   CHECK_THROWS_WITH_AS(static_cast<void>(FeatureMap::through(descending)),
@@ -79,4 +79,31 @@ TEST_CASE("feature map: functions of channels stay within the range of the train
   for (Index i = 0; i < 5000; ++i) many(i, 0) = std::pow(static_cast<double>(i) / 5000, 3);
   const FeatureMap fewer = FeatureMap::normal_scores(many);
   CHECK(fewer.knots().rows() == 2048);
+}
+
+TEST_CASE("channels that are left out leave the others as they are, before functions and factors of these") {
+  const Matrix<double> x = random_matrix(5, 4, 8);
+  const std::vector<Index> left_out = {1}, all = {0, 1, 2, 3}, none = {4}, stay = {0, 2, 3};
+  const FeatureMap fewer = FeatureMap::without(left_out, 4);
+  const Inputs<double> kept(Matrix<double>(x(Eigen::all, stay)));
+  const auto agree = [](const Inputs<double>& a, const Inputs<double>& b) {
+    REQUIRE(a.channels() == b.channels());
+    for (Index i = 0; i < a.size(); ++i)
+      for (std::size_t c = 0; c < a[i].size(); ++c) CHECK(a[i][c] == b[i][c]);
+  };
+  agree(fewer.apply(Inputs<double>(x)), kept);
+  CHECK(fewer.channels() == 4);
+  CHECK(FeatureMap().channels() == 0);
+
+  const FeatureMap scores = FeatureMap::normal_scores(kept), factors(Matrix<double>::Constant(1, 3, 0.5)),
+                   matrix(random_matrix(3, 3, 9));
+  const FeatureMap together = fewer.then(scores).then(factors);
+  agree(together.apply(Inputs<double>(x)), factors.apply(scores.apply(kept)));
+  agree(fewer.then(matrix).apply(Inputs<double>(x)), matrix.apply(kept));
+
+  CHECK(FeatureMap::without({}, 4).is_identity());
+  CHECK_THROWS_AS(static_cast<void>(FeatureMap::without(all, 4)), ArgumentError);
+  CHECK_THROWS_AS(static_cast<void>(FeatureMap::without(none, 4)), ArgumentError);
+  CHECK_THROWS_WITH_AS(static_cast<void>(fewer.then(FeatureMap(Matrix<double>::Ones(1, 4)))),
+                       "FeatureMap::then: expected a map of 3 channels, got one of 4", ArgumentError);
 }

@@ -9,14 +9,17 @@
 #include <xtensor/xarray.hpp>
 
 /// NumPy's .npy files: one array, format versions 1.0, 2.0 and 3.0; C or Fortran order and either byte order
-/// are read, C order and little-endian written.
+/// are read, C order and little-endian written. So are arrays of .npz and .safetensors files, which the ending tells:
+/// the path of one is that of the file with its name, "data.npz/x_train" or "data.npz/x_train.npy", or of an only array
+/// that of the file alone.
 ///
 /// Every reader throws DataError naming file, offset, what was expected and what was found: wrong magic
-/// bytes, a malformed header, more than 64 axes, an element type other than the ones below, a truth value
-/// other than 0 and 1, a file shorter or longer than its header says.
+/// bytes, a malformed header or archive, a wrong checksum, an array that an archive lacks, more than 64 axes, an
+/// element type other than the ones below, a truth value other than 0 and 1, a file shorter or longer than its
+/// header says.
 namespace widelimit::data {
 
-/// Element types. All are read; float16 and truth values are not written.
+/// Element types. All are read; float16, bfloat16 (ml_dtypes) and truth values are not written.
 enum class NpyType {
   boolean,
   int8,
@@ -28,11 +31,12 @@ enum class NpyType {
   uint32,
   uint64,
   float16,
+  bfloat16,
   float32,
   float64
 };
 
-/// float16, float32 or float64; the others are integers and truth values.
+/// float16, bfloat16, float32 or float64; the others are integers and truth values.
 bool is_floating_point(NpyType type);
 
 /// Bytes of one element.
@@ -55,6 +59,12 @@ struct NpyHeader {
 
 /// Reads the header and checks that the file is exactly as long as it says; reads no values.
 NpyHeader read_npy_header(const std::filesystem::path& path);
+
+/// Whether the ending of a file is .npz or .safetensors.
+bool is_array_archive(const std::filesystem::path& path);
+
+/// Whether there is such a file, or such an array in an archive. DataError for an archive that cannot be read.
+bool array_exists(const std::filesystem::path& path);
 
 /// Reads an array whose elements are of type T, one of npy_type_of, into row-major order.
 /// Errors  DataError as above, also if the file holds another element type.

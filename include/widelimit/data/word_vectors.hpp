@@ -73,6 +73,9 @@ struct WordVectorFile {
 /// "WORDS DIMENSION" of word2vec if most of the next 100 lines have as many numbers as one another, and more than one,
 /// or DIMENSION. The dimension is that of most of the first 100 lines.
 ///
+/// Binary files of word2vec are read too, plain or packed by gzip: the header, then words, each with a blank and
+/// float32 numbers; their words count as the lines behind it.
+///
 /// A line is bad if it has another count of numbers, a field that is not a finite number, a word that came before (the
 /// first one is kept), bytes that are not UTF-8, or is empty; so is a header with counts that are not the actual ones.
 ///

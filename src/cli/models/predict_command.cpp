@@ -202,7 +202,8 @@ void add_input_options(CLI::App& command, ModelFiles& inputs) {
   CLI::Option* x =
       add_value(command, "--x", files.x,
                 "Inputs [n, spatial..., channels], or [n, channels], as those of the training before their "
-                "preprocessing, which the model applies; .npy of any numeric type. Images are reduced to the "
+                "preprocessing, which the model applies; .npy of any numeric type, or ARCHIVE/NAME of an "
+                ".npz or .safetensors file. Images are reduced to the "
                 "size of the training images, and bytes divided by 255",
                 "FILE");
   CLI::Option* csv = add_value(command, "--csv", inputs.table,

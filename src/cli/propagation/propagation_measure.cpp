@@ -82,6 +82,7 @@ void require_activations(const std::filesystem::path& file, const std::vector<st
 
 /// Distance of 1 from the next number of the type in a file.
 double epsilon_of(data::NpyType type) {
+  if (type == data::NpyType::bfloat16) return 0x1p-7;
   return type == data::NpyType::float16 ? 0x1p-10 : type == data::NpyType::float32 ? 0x1p-23 : 0x1p-52;
 }
 

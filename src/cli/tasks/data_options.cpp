@@ -172,7 +172,7 @@ void add_notation_options(CLI::App& command, DataArguments& arguments) {
 
 void add_text_options(CLI::App& command, DataArguments& arguments) {
   add_value(command, "--vectors", arguments.vectors,
-            "Word vectors of --data imdb: lines WORD v1 v2 ... (GloVe)", "FILE");
+            "Word vectors of --data imdb: lines WORD v1 v2 ... (GloVe), or word2vec's binary form", "FILE");
   add_value(command, "--dimensions", arguments.texts.dimensions,
             "Leading numbers of each word vector to use: weaker vectors [all]", whole_number<std::size_t>(1),
             "D");

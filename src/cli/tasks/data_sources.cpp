@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <filesystem>
 
+#include "widelimit/data/npy.hpp"
 #include "widelimit/error.hpp"
 
 namespace widelimit::cli {
@@ -72,7 +73,9 @@ std::vector<DataSource> all_sources() {
            .files = "a folder of x_train.npy, y_train.npy (integer labels [n] or targets [n, M]), x_test.npy "
                     "and optional y_test.npy, x_validation.npy, y_validation.npy (mask_train.npy, "
                     "mask_test.npy, mask_validation.npy [n, spatial...] are false where a position does not "
-                    "count, whatever x holds there), or of x.npy and y.npy, which are split",
+                    "count, whatever x holds there), or of x.npy and y.npy, which are split; or an .npz or "
+                    ".safetensors "
+                    "file of arrays with these names",
            .options = with({"--targets", "--stratify"}, {drawn, prepared}),
            .validation = "x_validation.npy and y_validation.npy",
            .it = "them"},
@@ -107,6 +110,7 @@ std::vector<DataSource> all_sources() {
 
 void DataSource::require_folder(const std::filesystem::path& path) const {
   const std::string_view wanted(files);
+  if (wanted.find(".npz") != std::string_view::npos && data::is_array_archive(path)) return;
   if (wanted.starts_with("a folder") && std::filesystem::is_regular_file(path))
     throw DataError(fmt::format("{}: --path: expected {} ..., found a file (see --help)", path.string(),
                                 wanted.substr(0, wanted.find(", "))));

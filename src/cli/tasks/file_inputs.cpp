@@ -48,7 +48,9 @@ namespace {
 
 CLI::Option* add_x(CLI::App& command, InputFiles& files) {
   return add_value(command, "--x", files.x,
-                   "Inputs [n, spatial..., channels], or [n, channels]; .npy of any numeric type", "FILE");
+                   "Inputs [n, spatial..., channels], or [n, channels]; .npy of any numeric type, or "
+                   "ARCHIVE/NAME of an .npz or .safetensors file",
+                   "FILE");
 }
 
 void add_lengths(CLI::App& command, InputFiles& files, CLI::Option* x) {

@@ -41,7 +41,7 @@ void check_same_shape(const xt::xarray<Scalar>& array, const Path& file, const x
 template <typename Scalar>
 void read_set_mask(const Path& x_file, const Path& mask_file, GpSet<Scalar>& set) {
   Inputs<Scalar> inputs = set.x;
-  if (std::filesystem::exists(mask_file)) {
+  if (data::array_exists(mask_file)) {
     set.mask = read_mask(mask_file);
     inputs = masked_inputs(inputs, *set.mask, mask_file);
   }
@@ -57,7 +57,7 @@ GpSet<Scalar> read_set(const Path& folder, const std::string& name, const GpSet<
   set.names = names_of_rows(x_file, set.x.shape(0));
   check_same_shape(set.x, x_file, train.x);
   read_set_mask(x_file, folder / ("mask_" + name + ".npy"), set);
-  if (std::filesystem::exists(y_file)) set.targets = reader.read(y_file, set.x.shape(0));
+  if (data::array_exists(y_file)) set.targets = reader.read(y_file, set.x.shape(0));
   return set;
 }
 
@@ -109,10 +109,10 @@ template <typename Scalar>
 void read_sets(const Path& folder, const TargetReader& reader, bool test_needed, GpTask<Scalar>& task) {
   task.train = read_training_set<Scalar>(folder / "x_train.npy", folder / "y_train.npy",
                                          folder / "mask_train.npy", reader);
-  if (test_needed || std::filesystem::exists(folder / "x_test.npy"))
+  if (test_needed || data::array_exists(folder / "x_test.npy"))
     task.test = read_set(folder, "test", task.train, reader);
-  const bool has_x = std::filesystem::exists(folder / "x_validation.npy");
-  const bool has_y = std::filesystem::exists(folder / "y_validation.npy");
+  const bool has_x = data::array_exists(folder / "x_validation.npy");
+  const bool has_y = data::array_exists(folder / "y_validation.npy");
   if (has_x != has_y)
     fail_in(folder, "x_validation.npy and y_validation.npy belong together; {} is missing",
             has_x ? "y_validation.npy" : "x_validation.npy");
@@ -137,10 +137,10 @@ void split_sets(const Path& folder, const TargetReader& reader, const SplitChoic
 void check_masks_have_inputs(const Path& folder, bool one_set) {
   for (const char* name : {"", "_train", "_validation", "_test"}) {
     const Path mask = folder / fmt::format("mask{}.npy", name), x = folder / fmt::format("x{}.npy", name);
-    if (!std::filesystem::exists(mask)) continue;
-    if (!std::filesystem::exists(x) || one_set != (*name == 0))
+    if (!data::array_exists(mask)) continue;
+    if (!data::array_exists(x) || one_set != (*name == 0))
       fail_in(mask, "belongs to {}, which {}", x.filename().string(),
-              std::filesystem::exists(x) ? "is not read here" : "is not there");
+              data::array_exists(x) ? "is not read here" : "is not there");
   }
 }
 
@@ -149,8 +149,7 @@ void check_masks_have_inputs(const Path& folder, bool one_set) {
 template <typename Scalar>
 GpTask<Scalar> npy_task(const Path& folder, std::optional<TargetKind> kind, const SplitChoice& split,
                         bool test_needed) {
-  const bool one_set =
-      std::filesystem::exists(folder / "x.npy") && !std::filesystem::exists(folder / "x_train.npy");
+  const bool one_set = data::array_exists(folder / "x.npy") && !data::array_exists(folder / "x_train.npy");
   check_masks_have_inputs(folder, one_set);
   if (!one_set && split.is_given())
     fail_in(folder,

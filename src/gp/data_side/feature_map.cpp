@@ -35,39 +35,73 @@ double through_knots(const Matrix<double>& knots, Index channel, double number) 
   return number + (1 - share) * (value(low) - place(low)) + share * (value(high) - place(high));
 }
 
-/// Input i through the functions and times the factors, to `out`.
-template <typename Scalar>
-void write_mapped(std::span<const Scalar> input, const Matrix<double>& knots, const Matrix<double>& factors,
-                  Scalar* out) {
-  const Index channels = std::max(factors.cols(), knots.cols()),
-              positions = static_cast<Index>(input.size()) / channels;
-  Matrix<double> from =
-      Eigen::Map<const Matrix<Scalar>>(input.data(), positions, channels).template cast<double>();
-  if (knots.size() > 0)
-    for (Index p = 0; p < positions; ++p)
-      for (Index c = 0; c < channels; ++c) from(p, c) = through_knots(knots, c, from(p, c));
-  Eigen::Map<Matrix<Scalar>> to(out, positions, channels);
-  if (factors.size() == 0)
-    to = from.template cast<Scalar>();
-  else if (factors.rows() == 1)
-    to = (from * factors.row(0).asDiagonal()).template cast<Scalar>();
-  else
-    to = (from * factors).template cast<Scalar>();
+/// Of a matrix that only picks channels, each perhaps times a factor: which one each column takes; else nothing.
+std::vector<Index> picked_channels(const Matrix<double>& factors) {
+  std::vector<Index> picked;
+  for (Index c = 0; c < factors.cols(); ++c) {
+    if ((factors.col(c).array() != 0).count() != 1) return {};
+    Index row = 0;
+    factors.col(c).cwiseAbs().maxCoeff(&row);
+    picked.push_back(row);
+  }
+  return picked;
 }
 
+/// The functions and factors of a map, for one input after another.
+class ChannelMap {
+ public:
+  ChannelMap(const Matrix<double>& knots, const Matrix<double>& factors)
+      : knots_{knots}, factors_{factors}, channels_{channels_of(knots, factors)} {
+    if (factors.rows() > 1) picked_ = picked_channels(factors);
+  }
+
+  [[nodiscard]] static Index channels_of(const Matrix<double>& knots, const Matrix<double>& factors) {
+    return factors.rows() > 1 ? factors.rows() : std::max(factors.cols(), knots.cols());
+  }
+  [[nodiscard]] Index outputs() const { return factors_.size() > 0 ? factors_.cols() : channels_; }
+
+  /// An input's positions, one after another, to `out`.
+  template <typename Scalar>
+  void write(std::span<const Scalar> input, Scalar* out) const {
+    const Index positions = static_cast<Index>(input.size()) / channels_;
+    Matrix<double> from =
+        Eigen::Map<const Matrix<Scalar>>(input.data(), positions, channels_).template cast<double>();
+    if (knots_.size() > 0)
+      for (Index p = 0; p < positions; ++p)
+        for (Index c = 0; c < channels_; ++c) from(p, c) = through_knots(knots_, c, from(p, c));
+    Eigen::Map<Matrix<Scalar>> to(out, positions, outputs());
+    if (factors_.size() == 0)
+      to = from.template cast<Scalar>();
+    else if (factors_.rows() == 1)
+      to = (from * factors_.row(0).asDiagonal()).template cast<Scalar>();
+    else if (picked_.empty())
+      to = (from * factors_).template cast<Scalar>();
+    else
+      for (Index c = 0; c < outputs(); ++c) {
+        const Index place = picked_[static_cast<std::size_t>(c)];
+        to.col(c) = (from.col(place) * factors_(place, c)).template cast<Scalar>();
+      }
+  }
+
+ private:
+  const Matrix<double>& knots_;
+  const Matrix<double>& factors_;
+  Index channels_;
+  std::vector<Index> picked_;  ///< Empty unless the factors are a matrix that only picks channels.
+};
+
 template <typename Scalar>
-Inputs<Scalar> mapped_numbers(const Inputs<Scalar>& x, const Matrix<double>& knots,
-                              const Matrix<double>& factors) {
+Inputs<Scalar> mapped_numbers(const Inputs<Scalar>& x, const ChannelMap& map) {
   const auto extents = [&](const Shape& shape) {
     std::vector<std::size_t> sizes(shape.begin(), shape.end());
-    sizes.push_back(static_cast<std::size_t>(x.channels()));
+    sizes.push_back(static_cast<std::size_t>(map.outputs()));
     return sizes;
   };
   if (x.is_ragged()) {
     std::vector<xt::xarray<Scalar>> arrays;
     for (Index i = 0; i < x.size(); ++i) {
       arrays.push_back(xt::xarray<Scalar>::from_shape(extents(x.shape(i))));
-      write_mapped(x[i], knots, factors, arrays.back().data());
+      map.write(x[i], arrays.back().data());
     }
     return Inputs<Scalar>(std::move(arrays));
   }
@@ -76,8 +110,8 @@ Inputs<Scalar> mapped_numbers(const Inputs<Scalar>& x, const Matrix<double>& kno
   xt::xarray<Scalar> array = xt::xarray<Scalar>::from_shape(sizes);
   Scalar* next = array.data();
   for (Index i = 0; i < x.size(); ++i) {
-    write_mapped(x[i], knots, factors, next);
-    next += x[i].size();
+    map.write(x[i], next);
+    next += static_cast<Index>(x[i].size()) / x.channels() * map.outputs();
   }
   return Inputs<Scalar>(std::move(array));
 }
@@ -200,19 +234,70 @@ FeatureMap FeatureMap::normal_scores(const Inputs<double>& x) {
   return through(joined(channels));
 }
 
-FeatureMap FeatureMap::with_factors_of(const FeatureMap& other) const {
-  if (other.knots_.size() > 0)
-    throw ArgumentError("FeatureMap::with_factors_of: expected a map without functions of channels");
+FeatureMap FeatureMap::without(std::span<const Index> left_out, Index channels) {
+  std::vector<bool> stays(static_cast<std::size_t>(std::max<Index>(channels, 0)), true);
+  for (const Index place : left_out) {
+    if (place < 0 || place >= channels)
+      throw ArgumentError(
+          fmt::format("FeatureMap::without: expected channels 0 to {}, got {}", channels - 1, place));
+    stays[static_cast<std::size_t>(place)] = false;
+  }
+  const auto count = static_cast<Index>(std::ranges::count(stays, true));
+  if (count == 0)
+    throw ArgumentError(
+        fmt::format("FeatureMap::without: expected a channel that stays, got all {}", channels));
+  if (count == channels) return {};
+  Matrix<double> factors = Matrix<double>::Zero(channels, count);
+  Index next = 0;
+  for (Index c = 0; c < channels; ++c)
+    if (stays[static_cast<std::size_t>(c)]) factors(c, next++) = 1;
+  return FeatureMap(std::move(factors));
+}
+
+Index FeatureMap::channels() const { return ChannelMap::channels_of(knots_, factors_); }
+
+FeatureMap FeatureMap::then(const FeatureMap& other) const {
+  if (is_identity()) return other;
+  if (other.is_identity()) return *this;
+  const Index between = factors_.size() > 0 ? factors_.cols() : knots_.cols(), expected = other.channels();
+  if (between != expected)
+    throw ArgumentError(
+        fmt::format("FeatureMap::then: expected a map of {} channels, got one of {}", between, expected));
   FeatureMap both = *this;
-  both.factors_ = other.factors_;
+  if (other.knots_.size() > 0) both.knots_ = knots_before(other.knots_);
+  both.factors_ = factors_and(other.factors_);
   return both;
+}
+
+Matrix<double> FeatureMap::knots_before(const Matrix<double>& knots) const {
+  const std::vector<Index> picked = factors_.rows() > 1 ? picked_channels(factors_) : std::vector<Index>();
+  const bool only_leaves_out =
+      knots_.size() == 0 && !picked.empty() && (factors_.array() == 0 || factors_.array() == 1).all();
+  if (!only_leaves_out)
+    throw ArgumentError(
+        "FeatureMap::then: expected a map without functions of channels behind one that changes them");
+  Matrix<double> before = Matrix<double>::Zero(knots.rows(), factors_.rows());
+  for (std::size_t c = 0; c < picked.size(); ++c) before.col(picked[c]) = knots.col(static_cast<Index>(c));
+  return before;
+}
+
+Matrix<double> FeatureMap::factors_and(const Matrix<double>& next) const {
+  if (factors_.size() == 0) return next;
+  if (next.size() == 0) return factors_;
+  if (is_diagonal()) {
+    const auto own = factors_.row(0);
+    return next.rows() == 1 ? Matrix<double>(own.cwiseProduct(next.row(0)))
+                            : Matrix<double>(own.asDiagonal() * next);
+  }
+  return next.rows() == 1 ? Matrix<double>(factors_ * next.row(0).asDiagonal())
+                          : Matrix<double>(factors_ * next);
 }
 
 FeatureMap::FeatureMap(Matrix<double> factors) : factors_{std::move(factors)} {
   if (factors_.size() == 0) return;
-  if (factors_.rows() != 1 && factors_.rows() != factors_.cols())
+  if (factors_.rows() != 1 && factors_.rows() < factors_.cols())
     throw ArgumentError(
-        fmt::format("FeatureMap: expected factors [1, channels] or [channels, channels], got [{}, {}]",
+        fmt::format("FeatureMap: expected factors [1, channels] or [channels, at most as many], got [{}, {}]",
                     factors_.rows(), factors_.cols()));
   require_finite(factors_, "FeatureMap", "the factors");
 }
@@ -220,11 +305,10 @@ FeatureMap::FeatureMap(Matrix<double> factors) : factors_{std::move(factors)} {
 template <typename Scalar>
 Inputs<Scalar> FeatureMap::apply(const Inputs<Scalar>& x) const {
   if (is_identity()) return x;
-  const Index channels = std::max(factors_.cols(), knots_.cols());
-  if (x.channels() != channels)
+  if (x.channels() != channels())
     throw ArgumentError(
-        fmt::format("FeatureMap: expected inputs of {} channels, got {}", channels, x.channels()));
-  Inputs<Scalar> mapped = mapped_numbers(x, knots_, factors_);
+        fmt::format("FeatureMap: expected inputs of {} channels, got {}", channels(), x.channels()));
+  Inputs<Scalar> mapped = mapped_numbers(x, ChannelMap(knots_, factors_));
   if (x.is_masked())
     return mapped.is_ragged() ? Inputs<Scalar>(mapped, joined_mask_list<Scalar>({&x}))
                               : Inputs<Scalar>(mapped, joined_masks<Scalar>({&x}));

@@ -217,7 +217,7 @@ FeatureMap read_map(const ArrayFolderReader& folder) {
                                                       : factors;
   if (document.at("input_functions").at("factors").get<bool>())
     factors = FeatureMap(folder.matrix("feature_map.npy"));
-  return FeatureMap::through(folder.matrix("input_knots.npy")).with_factors_of(factors);
+  return FeatureMap::through(folder.matrix("input_knots.npy")).then(factors);
 }
 
 Vector<double> read_row_factors(const ArrayFolderReader& folder) {

@@ -30,19 +30,20 @@ GramOptions with(Kernels kernels, GramOptions run) {
   return run;
 }
 
-/// Throws ArgumentError unless new inputs can be paired with the training inputs.
+/// Throws ArgumentError unless new inputs, once they are mapped, can be paired with the training inputs.
 template <typename Scalar, typename Own>
-void require_like_training(const Inputs<Scalar>& x, const Inputs<Own>& train) {
-  const auto text = [](const auto& inputs) {
+void require_like_training(const Inputs<Scalar>& x, const Inputs<Own>& train, const FeatureMap& map) {
+  const Index channels = map.is_identity() ? train.channels() : map.channels();
+  const auto text = [](const auto& inputs, Index count) {
     const std::string sizes = inputs.is_ragged()
                                   ? fmt::format("{} axes of any size", inputs.axes())
                                   : fmt::format("positions [{}]", widelimit::to_string(inputs.shape()));
-    return fmt::format("{} and {} channels", inputs.axes() == 0 ? "no positions" : sizes, inputs.channels());
+    return fmt::format("{} and {} channels", inputs.axes() == 0 ? "no positions" : sizes, count);
   };
   const bool same_shape = x.is_ragged() || train.is_ragged() || x.shape() == train.shape();
-  if (x.axes() != train.axes() || x.channels() != train.channels() || !same_shape)
+  if (x.axes() != train.axes() || x.channels() != channels || !same_shape)
     throw ArgumentError(fmt::format("Model: expected inputs like those of the training, with {}; got {}",
-                                    text(train), text(x)));
+                                    text(train, channels), text(x, x.channels())));
 }
 
 /// Throws ArgumentError for inputs of which nothing would be left in the precision of a float model.
@@ -60,7 +61,7 @@ template <typename Scalar, typename Body>
 decltype(auto) in_precision(const ModelState& state, const Inputs<Scalar>& x, const Body& body) {
   return std::visit(
       [&]<typename Own>(const ModelKernel<Own>& kernel) {
-        require_like_training(x, kernel.train());
+        require_like_training(x, kernel.train(), state.map);
         if constexpr (std::is_same_v<Own, Scalar>) return body(state.map.apply(x), kernel);
         if constexpr (std::is_same_v<Own, float>) require_range_of_float(x);
         return body(state.map.apply(copied_inputs<Own, Scalar>({&x})), kernel);

@@ -352,7 +352,7 @@ std::shared_ptr<const ModelState> fitted(const Network& network, const LabelledI
   LearnedTask<Scalar> task = learned_task(network, train, validation, options);
   const FitTask<Scalar> to_fit = task.for_fit();
   auto state = std::make_shared<ModelState>(ModelFitting<Scalar>(to_fit).run());
-  state->map = map.with_factors_of(task.learned.map);
+  state->map = map.then(task.learned.map);
   state->learned = std::move(task.learned);
   return state;
 }
