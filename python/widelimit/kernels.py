@@ -87,8 +87,11 @@ def gram(network: _core.Network, x1: Inputs, x2: Inputs | None = None, kernels: 
     right = None if x2 is None else batch(x2, dtype, "x2", lengths2, mask2, graphs2)
     with told(progress, "pairs") as tell, using_device(device):
         if store is not None:
-            return Gram(*_core.stored_gram(network, left, right, _checked_kernels(kernels), threads, tell, os.fspath(store),
-                                            exact_attention))
+            found = Gram(*_core.stored_gram(network, left, right, _checked_kernels(kernels), threads, tell, os.fspath(store),
+                                             exact_attention))
+            # A store that is there may have both.
+            others = {"nngp": ("ntk", "ntk_error"), "ntk": ("nngp", "nngp_error")}.get(kernels, ())
+            return found._replace(**dict.fromkeys(others))
         matrices, shortened = _core.gram(network, left, right, _checked_kernels(kernels), threads, tell, exact_attention)
         return Gram(*matrices, shortened=ShortenedAttention(*shortened))
 

@@ -42,8 +42,13 @@ def test_a_store_of_something_else_is_refused(x, tmp_path):
     widelimit.gram(network(), x, store=tmp_path / "c")
     with pytest.raises(widelimit.DataError, match="c"):
         widelimit.gram(network(), x + 1e-9, store=tmp_path / "c")
-    with pytest.raises(widelimit.DataError):
-        widelimit.gram(network(), x, kernels="nngp", store=tmp_path / "c")
+
+
+def test_a_store_of_both_kernels_serves_one(x, tmp_path):
+    both = widelimit.gram(network(), x, store=tmp_path / "c")
+    alone = widelimit.gram(network(), x, kernels="nngp", store=tmp_path / "c")
+    assert alone.ntk is None
+    np.testing.assert_array_equal(alone.nngp, both.nngp)
 
 
 def test_damaged_tiles_are_computed_again_with_a_warning(x, tmp_path):
