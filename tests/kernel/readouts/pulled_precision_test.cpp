@@ -114,8 +114,9 @@ void check_precision(Index height, Index width) {
     // The first image is smooth. Flat parts of the others make all terms of a sum equal, in the sums over planes too.
     check_shares(shares(result.nngp, expected.nngp).topLeftCorner(1, 1), 3e-7);
     check_shares(shares(result.ntk, expected.ntk).topLeftCorner(1, 1), 3e-7);
-    check_shares(shares(result.nngp, expected.nngp), 1.2e-6);
-    check_shares(shares(result.ntk, expected.ntk), 1.2e-6);
+    // Vectors of 8 numbers (AVX2) add twice as many equal terms one after the other as those of 16: 2.3e-6 for 1.2e-6.
+    check_shares(shares(result.nngp, expected.nngp), 2.5e-6);
+    check_shares(shares(result.ntk, expected.ntk), 2.5e-6);
   }
 }
 
