@@ -206,5 +206,9 @@ TEST_CASE("gp: preprocessing that does not fit the data is an error") {
   const auto pixel = run_program(arrays + " --preprocess pixel");
   CHECK(pixel.code == 1);
   CHECK(pixel.errors.find("pixel needs two or more channels, got 1") != std::string::npos);
+  const auto equal = run_program(arrays + " --preprocess channel");
+  CHECK(equal.code == 1);
+  CHECK(equal.errors.find("have the same inputs") != std::string::npos);
+  data::write_npy(folder / "x_train.npy", xt::xarray<double>{{1.0}, {2.0}, {3.0}});
   CHECK(run_program(arrays + " --preprocess channel").code == 0);
 }

@@ -77,7 +77,7 @@ TEST_CASE("gp reviews: words of the class separate the classes; what was dropped
   REQUIRE(result.code == 0);
   const auto lines = lines_of(result.output);
   CAPTURE(result.output);
-  REQUIRE(lines.size() == 22);
+  REQUIRE(lines.size() == 21);
   CHECK(lines[0].find(
             "imdb: 16 training, 8 validation, 8 test reviews of up to 17 words x 3, 2 classes, seed 1, ") ==
         0);

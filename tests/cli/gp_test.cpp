@@ -100,10 +100,10 @@ TEST_CASE("gp: several networks have a block each and a folder each") {
                   "--regulariser 0.1 --kernel nngp --no-pictures --out " + folder.string());
   REQUIRE(result.code == 0);
   const auto lines = lines_of(result.output);
-  REQUIRE(lines.size() == 27);
+  REQUIRE(lines.size() == 30);
   CHECK(lines[4] == "fcn");
-  CHECK(lines[12] == "fcn:depth=1");
-  CHECK(lines[20] == "conv-flatten:depth=1");
+  CHECK(lines[13] == "fcn:depth=1");
+  CHECK(lines[22] == "conv-flatten:depth=1");
   for (const char* name : {"fcn", "fcn-2", "conv-flatten"}) {
     CAPTURE(name);
     CHECK(std::filesystem::exists(folder / (std::string(name) + "/mean_nngp.npy")));
