@@ -102,8 +102,9 @@ TEST_CASE("fit --solver cg: what it cannot do is refused with the option and wha
               "--solver: cg chooses regularisers by accuracy or mean squared error");
   check_fails(fit("--solver cg --kernel ntk --time 3 --regulariser 1"),
               "cg knows networks after training only");
-  check_fails(fit("--solver distributed"), "--solver: a model keeps the factor of its matrix, which ranks share among them");
-  CHECK(run_program("fit --help").output.find("--solver cholesky|cg|distributed ") != std::string::npos);
+  check_fails(fit("--solver distributed"),
+              "--solver: a model keeps the factor of its matrix, which ranks share among them");
+  CHECK(run_program("fit --help").output.find("--solver cholesky|cg|distributed") != std::string::npos);
   check_fails(fit("--residual 1e-6"), "is for --solver cg");
   CHECK(!std::filesystem::exists(folder / "model"));
   CHECK(fit("--solver cg --regulariser 0.1").code == 0);
@@ -119,8 +120,7 @@ TEST_CASE("gp and fit --solver cg: more outputs than inputs are refused by the o
     data::write_npy(folder / (std::string("y_") + set + ".npy"), y);
   }
   const std::string refused =
-      "cg solves for no more outputs than there are training inputs, got 5 outputs and 4 inputs: take "
-      "--solver cholesky";
+      "cg solves for no more outputs than there are training inputs: take --solver cholesky";
   const std::string gp = "gp --network fcn:axes=0 --data npy --targets numbers --regulariser 0.1 --path " +
                          folder.string() + " --solver ";
   const std::string targets = "--targets numbers --regulariser 0.1 --solver ";
