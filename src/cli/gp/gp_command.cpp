@@ -98,7 +98,8 @@ GpOptions options_of(const GpArguments& arguments) {
       .gram_folder = given.gram_folder.value_or(""),
       .store = arguments.store,
       .device = arguments.kernel.device,
-      .exact_attention = arguments.kernel.exact_attention};
+      .exact_attention = arguments.kernel.exact_attention,
+      .request = arguments.fit.request};
   options.inference.fit.threads = arguments.kernel.threads;
   return options;
 }
@@ -171,7 +172,6 @@ class NetworkPredictor {
     gp::Workload work = workload();
     const gp::SolverChoice choice = gp::choose_solver(arguments.fit.request.solver, work, room.left());
     options_.solver = choice.solver;
-    options_.request = arguments.fit.request;
     options_.request.solver = choice.solver;
     options_.inference.fit.criterion = options_.request.chosen_by();
     if (context_.dealer != nullptr && choice.solver == gp::Solver::distributed)

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "cli/grams/explained_commands.hpp"
+#include "cli/options/inference_options.hpp"
 #include "cli/options/kernel_options.hpp"
 #include "cli/options/network_argument.hpp"
 #include "cli/options/ranges.hpp"
@@ -17,7 +18,6 @@
 #include "cli/program/run_context.hpp"
 #include "cli/tasks/file_inputs.hpp"
 #include "widelimit/error.hpp"
-#include "widelimit/gp/fit_fields.hpp"
 #include "widelimit/gp/resources.hpp"
 #include "widelimit/json/read_json.hpp"
 #include "widelimit/kernel/explain.hpp"
@@ -166,10 +166,8 @@ void fill_explain_command(CLI::App& command, const RunContext& context) {
   add_value(command, "--regulariser", arguments->regulariser,
             "Plan gp and fit with a regulariser that is given, which takes less than choosing one",
             positive_number(), "R");
-  const gp::FitField& solver = gp::fit_field("solver");
-  add_choice<gp::Solver>(command, solver.option, arguments->solver,
-                         {gp::solver_words().begin(), gp::solver_words().end()}, solver.placeholder,
-                         "The solver of gp [by memory: docs/solvers.md] and fit [cholesky]");
+  add_solver_option(command, arguments->solver,
+                    "The solver of gp [by memory: docs/solvers.md] and fit [cholesky]");
   add_number(command, "--measure", arguments->measure_seconds,
              "Seconds to run inputs for the estimate of time, those of --x or some that resemble data; 0: no "
              "estimate",

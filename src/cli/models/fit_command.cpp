@@ -359,9 +359,9 @@ void add_fit_options(CLI::App& command, FitArguments& arguments) {
   add_kernel_options(command, arguments.kernel);
   command.get_option("--kernel")
       ->description("nngp: Bayesian posterior; ntk: networks after training [nngp]");
-  add_fit_options(command, arguments.fit,
-                  {"time", "regulariser", "criterion", "grid", "amplitude", "solver", "residual", "refit",
-                   "targets_as_they_are"});
+  add_fit_options(command, arguments.fit, {"time", "regulariser", "criterion", "grid", "amplitude"});
+  add_solver_option(command, arguments.fit.options.solver, fit_help(gp::fit_field("solver")));
+  add_fit_options(command, arguments.fit, {"residual", "refit", "targets_as_they_are"});
   add_search_options(command, arguments.search);
   add_fit_options(command, arguments.fit,
                   {"relevance", "learn_features", "diagonal", "flip", "gram_folder", "store_folder"});

@@ -6,6 +6,7 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 
+#include "cli/options/ranges.hpp"
 #include "cli/options/table_options.hpp"
 
 namespace widelimit::cli {
@@ -62,6 +63,17 @@ void add_fit_options(CLI::App& command, FitChoice& choice, const std::vector<std
       option->expected(1);
   }
 }
+
+template <typename Target>
+void add_solver_option(CLI::App& command, Target& solver, const std::string& text) {
+  const auto& words = gp::solver_words();
+  const gp::FitField& field = gp::fit_field("solver");
+  add_choice<gp::Solver>(command, field.option, solver, {words.begin(), words.end()}, field.placeholder,
+                         text);
+}
+
+template void add_solver_option(CLI::App&, gp::Solver&, const std::string&);
+template void add_solver_option(CLI::App&, std::optional<gp::Solver>&, const std::string&);
 
 void check_fit_usage(const CLI::App& command, Kernels kernels, bool is_model, FitChoice& choice) {
   const auto given = [&command](std::string_view option) {

@@ -39,6 +39,10 @@ struct FitChoice {
 /// An option for each of these rows, with the row's help and range.
 void add_fit_options(CLI::App& command, FitChoice& choice, const std::vector<std::string_view>& names);
 
+/// Adds --solver, whose words may be in any case, for a Solver or an optional one; `text` says what it means.
+template <typename Target>
+void add_solver_option(CLI::App& command, Target& solver, const std::string& text);
+
 /// What the help says of a row: "sentence [default]".
 [[nodiscard]] std::string fit_help(const gp::FitField& field);
 
