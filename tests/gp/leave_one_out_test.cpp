@@ -90,6 +90,8 @@ TEST_CASE("leave-one-out of some inputs: the rows of all, by every solver") {
   CHECK_THROWS_WITH_AS((void)regression.leave_one_out(std::vector<Index>{60}),
                        "Regression::leave_one_out: expected inputs of 0 .. 59, got 60", ArgumentError);
   CHECK_THROWS_AS((void)regression.leave_one_out(std::vector<Index>{}), ArgumentError);
+  CHECK(evenly_spaced_inputs(3, 3) == all_inputs(3));
+  CHECK(evenly_spaced_inputs(7, 3) == std::vector<Index>{0, 2, 4});
   CHECK(representative_inputs(4) == std::vector<Index>{0, 1, 2, 3});
   const std::vector<Index> spread = representative_inputs(2500);
   CHECK(spread.size() == 1000);

@@ -41,8 +41,8 @@ template <typename Scalar>
 [[nodiscard]] DistinctInputs joined_inputs(const Inputs<Scalar>& first, const Inputs<Scalar>& second,
                                            std::vector<Index> groups);
 
-/// Copies of these inputs of a batch, in their order, with their masks and graphs.
-template <typename Scalar>
-[[nodiscard]] Inputs<Scalar> inputs_of_rows(const Inputs<Scalar>& x, const std::vector<Index>& rows);
+/// Copies of these inputs of a batch, in double or in its precision, in their order, with their masks and graphs.
+template <typename To, typename Scalar>
+[[nodiscard]] Inputs<To> inputs_of_rows(const Inputs<Scalar>& x, const std::vector<Index>& rows);
 
 }  // namespace widelimit::gp

@@ -11,6 +11,9 @@ namespace widelimit::gp {
 /// All of n inputs, 0 .. n - 1.
 [[nodiscard]] std::vector<Index> all_inputs(Index n);
 
+/// All of n inputs, or of more than `most` so many evenly spaced ones.
+[[nodiscard]] std::vector<Index> evenly_spaced_inputs(Index n, Index most);
+
 /// Inputs that represent all n where the result for each takes n^2 operations or more: all of them or, of more
 /// than 1,000, 1,000 evenly spaced ones. A mean over them differs by 3 % of the standard deviation over the inputs.
 [[nodiscard]] std::vector<Index> representative_inputs(Index n);

@@ -68,8 +68,7 @@ template <typename Scalar>
 std::vector<std::optional<gp::AutomaticNetwork>> automatic_networks(const GpArguments& arguments,
                                                                     GpTask<Scalar>& task,
                                                                     const RunContext& context) {
-  gp::AutomaticOptions options = gp::automatic_options(arguments.fit.options);
-  options.kernel = arguments.kernel.kernels == Kernels::ntk ? Kernels::ntk : Kernels::nngp;
+  const gp::AutomaticOptions options = gp::automatic_options(arguments.fit.options);
   std::vector<std::optional<gp::AutomaticNetwork>> found(arguments.networks.size());
   for (std::size_t i = 0; i < found.size(); ++i)
     if (arguments.networks[i] == automatic_argument)

@@ -35,8 +35,6 @@ GramOptions gram_options(const GpOptions& options, const RunContext& context) {
 
 gp::ModelOptions model_options(gp::ModelOptions given, const GpOptions& options, const GpTaskFacts& task,
                                const RunContext& context) {
-  if (options.inference.kernels == Kernels::ntk) given.kind = gp::ModelKind::trained;
-  given.door = gp::Door::program;
   given.solver = options.solver;
   given.noise_variances = task.noise_variances;
   given.weights = task.weights;

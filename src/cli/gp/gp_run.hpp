@@ -31,8 +31,7 @@ struct GpOptions {
 /// What the Gram matrices of a run are computed with; it is planned with the same.
 [[nodiscard]] GramOptions gram_options(const GpOptions& options, const RunContext& context);
 
-/// For searches: how fit would fit a network to the same data, with the NNGP unless predictions are made with the NTK
-/// alone.
+/// For searches: how fit would fit a network to the same data with the options `given`.
 [[nodiscard]] gp::ModelOptions model_options(gp::ModelOptions given, const GpOptions& options,
                                              const GpTaskFacts& task, const RunContext& context);
 

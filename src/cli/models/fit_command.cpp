@@ -101,8 +101,6 @@ std::string rows_text(const GpTask<Scalar>& task, const FitArguments& arguments)
 template <typename Scalar>
 gp::ModelOptions options_of(const FitArguments& arguments, const GpTask<Scalar>& task) {
   gp::ModelOptions options = arguments.fit.options;
-  options.kind = arguments.kernel.kernels == Kernels::nngp ? gp::ModelKind::bayesian : gp::ModelKind::trained;
-  options.door = gp::Door::program;
   // Numbers of a table that come from one column share a scale.
   options.learning.groups = task.channel_groups;
   options.noise_variances = task.noise_variances;

@@ -23,16 +23,6 @@ nlohmann::json field_value(const gp::FitField& field, const std::vector<std::str
   return field.is_list() ? values : values.front();
 }
 
-CLI::Validator range_of(const gp::FitField& field) {
-  return CLI::Validator(
-      [&field](const std::string& text) {
-        return field.values.hold(field_value(field, {text}))
-                   ? std::string()
-                   : fmt::format("must be {}, got {}", field.values.expected(), text);
-      },
-      "");
-}
-
 }  // namespace
 
 std::string fit_help(const gp::FitField& field) {
@@ -56,7 +46,8 @@ void add_fit_options(CLI::App& command, FitChoice& choice, const std::vector<std
     CLI::Option* option =
         command.add_option_function<std::vector<std::string>>(field.option, read, fit_help(field))
             ->type_name(field.placeholder)
-            ->check(range_of(field));
+            ->check(values_check(field.values,
+                                 [&field](const std::string& text) { return field_value(field, {text}); }));
     if (field.is_list())
       option->delimiter(',');
     else
@@ -81,6 +72,8 @@ void check_fit_usage(const CLI::App& command, Kernels kernels, bool is_model, Fi
     return found != nullptr && found->count() > 0;
   };
   gp::FitRequest& request = choice.request;
+  choice.options.door = here;
+  if (kernels == Kernels::ntk) choice.options.kind = gp::ModelKind::trained;
   request.trained = kernels != Kernels::nngp;
   request.is_model = is_model;
   request.gives_time = given("--time");

@@ -46,8 +46,8 @@ void add_solver_option(CLI::App& command, Target& solver, const std::string& tex
 /// What the help says of a row: "sentence [default]".
 [[nodiscard]] std::string fit_help(const gp::FitField& field);
 
-/// Fills the request from what the command line says. Throws CLI::ValidationError for what is refused, with the option
-/// and what to do.
+/// Fills the request from what the command line says, and the kind: the NNGP's, unless the NTK predicts alone. Throws
+/// CLI::ValidationError for what is refused, with the option and what to do.
 void check_fit_usage(const CLI::App& command, Kernels kernels, bool is_model, FitChoice& choice);
 
 /// As --criterion says it.

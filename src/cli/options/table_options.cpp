@@ -26,16 +26,6 @@ json value_for(const ConfigField& row, const std::string& text) {
   return row.values.hold(json(word)) ? json(word) : value_of_text(text);
 }
 
-CLI::Validator range_of(const ConfigField& row) {
-  return CLI::Validator(
-      [row](const std::string& text) {
-        return row.values.hold(value_for(row, text))
-                   ? std::string()
-                   : fmt::format("must be {}, got {}", row.values.expected(), text);
-      },
-      "");
-}
-
 /// What stands for a value in the help.
 const char* placeholder(const ConfigField& row) {
   const std::string& values = row.values.text();
@@ -53,6 +43,15 @@ std::string help_of(const ConfigField& row, const ConfigFields& rows, bool is_fl
 }
 
 }  // namespace
+
+CLI::Validator values_check(const FieldValues& values, const ValueOfText& value_for) {
+  return CLI::Validator(
+      [values, value_for](const std::string& text) {
+        return values.hold(value_for(text)) ? std::string()
+                                            : fmt::format("must be {}, got {}", values.expected(), text);
+      },
+      "");
+}
 
 json value_of_text(const std::string& text) {
   std::int64_t integer = 0;
@@ -83,7 +82,10 @@ void TableOptions::add_to(CLI::App& command, const ConfigFields& rows, const std
                 : command.add_option_function<std::string>(
                       name, [this, row](const std::string& text) { given_[row.name] = value_for(row, text); },
                       help);
-    if (!is_flag) option->type_name(placeholder(row))->check(range_of(row));
+    if (!is_flag)
+      option->type_name(placeholder(row))->check(values_check(row.values, [row](const std::string& text) {
+        return value_for(row, text);
+      }));
     if (!group.empty()) option->group(group);
   }
 }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <nlohmann/json.hpp>
 #include <set>
 #include <string>
@@ -10,12 +11,18 @@
 
 namespace CLI {
 class App;
-}
+class Validator;
+}  // namespace CLI
 
 namespace widelimit::cli {
 
 /// The number that a text is, a whole one as an integer, or the text itself.
 [[nodiscard]] nlohmann::json value_of_text(const std::string& text);
+
+using ValueOfText = std::function<nlohmann::json(const std::string&)>;
+
+/// Refuses texts that stand for none of these values: "must be ..., got ...".
+[[nodiscard]] CLI::Validator values_check(const FieldValues& values, const ValueOfText& value_for);
 
 /// "--alpha-A" of alpha_A.
 [[nodiscard]] std::string option_name(std::string_view field);

@@ -117,8 +117,8 @@ std::vector<KernelPrediction> infer(Problem problem, const std::optional<Matrix<
   Stopwatch watch;
   std::map<std::string, std::vector<Selection>> chosen;
   if (options.refit) {
-    if (!problem.validation || !grams.joined)
-      throw ArgumentError("infer: refit takes validation data, and the kernels of both");
+    // That there are validation targets was required with the request.
+    if (!grams.joined) throw ArgumentError("infer: refit takes validation data, and the kernels of both");
     const auto joined = std::exchange(grams.joined, {});
     if (options.fit.chooses(problem)) {
       Fitter choosing(problem, options.fit, std::move(grams), make_solver);

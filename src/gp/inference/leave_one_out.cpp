@@ -26,14 +26,15 @@ std::vector<Index> all_inputs(Index n) {
   return inputs;
 }
 
-/// At most a thousand inputs, evenly spread over the n: enough for a scale that is fitted to their residuals.
-std::vector<Index> representative_inputs(Index n) {
-  constexpr Index most = 1000;
+std::vector<Index> evenly_spaced_inputs(Index n, Index most) {
   if (n <= most) return all_inputs(n);
   std::vector<Index> inputs;
   for (Index i = 0; i < most; ++i) inputs.push_back(i * n / most);
   return inputs;
 }
+
+/// Enough for a scale that is fitted to their residuals.
+std::vector<Index> representative_inputs(Index n) { return evenly_spaced_inputs(n, 1000); }
 
 namespace {
 
@@ -174,13 +175,13 @@ DistinctInputs distinct_inputs(const Inputs<Scalar>& x, std::span<const Index> g
   return distinct;
 }
 
-template <typename Scalar>
-Inputs<Scalar> inputs_of_rows(const Inputs<Scalar>& x, const std::vector<Index>& rows) {
+template <typename To, typename Scalar>
+Inputs<To> inputs_of_rows(const Inputs<Scalar>& x, const std::vector<Index>& rows) {
   std::vector<Inputs<Scalar>> single;
   for (const Index row : rows) single.push_back(x.single(row));
   std::vector<const Inputs<Scalar>*> pointers;
   for (const Inputs<Scalar>& one : single) pointers.push_back(&one);
-  return copied_inputs<Scalar, Scalar>(pointers);
+  return copied_inputs<To, Scalar>(pointers);
 }
 
 template <typename Scalar>
@@ -196,6 +197,7 @@ template DistinctInputs joined_inputs(const Inputs<double>&, const Inputs<double
 template DistinctInputs distinct_inputs(const Inputs<float>&, std::span<const Index>);
 template DistinctInputs distinct_inputs(const Inputs<double>&, std::span<const Index>);
 template Inputs<float> inputs_of_rows(const Inputs<float>&, const std::vector<Index>&);
+template Inputs<double> inputs_of_rows(const Inputs<float>&, const std::vector<Index>&);
 template Inputs<double> inputs_of_rows(const Inputs<double>&, const std::vector<Index>&);
 
 }  // namespace widelimit::gp

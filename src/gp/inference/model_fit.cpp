@@ -103,8 +103,8 @@ class ModelGrams {
   /// Keeps these of the training inputs, for a model.
   void keep(const std::vector<Index>& rows) {
     train_.reset();
-    kernel_ = ModelKernel<Scalar>(task_.network, inputs_of_rows(kernel_.train(), rows), task_.options.flip,
-                                  task_.options.gram);
+    kernel_ = ModelKernel<Scalar>(task_.network, inputs_of_rows<Scalar>(kernel_.train(), rows),
+                                  task_.options.flip, task_.options.gram);
     if (iterative_) iterative_ = std::make_shared<IterativeKernels<Scalar>>(kernel_);
   }
   [[nodiscard]] ModelKernel<Scalar> take_kernel() { return std::move(kernel_); }

@@ -10,9 +10,9 @@
 #include "gp/checks.hpp"
 #include "gp/learning/learned_parts.hpp"
 #include "gp/learning/left_out_score.hpp"
-#include "kernel/inputs/copied_inputs.hpp"
 #include "widelimit/error.hpp"
 #include "widelimit/gp/distinct_inputs.hpp"
+#include "widelimit/gp/leave_one_out.hpp"
 #include "widelimit/gp/regression.hpp"
 #include "widelimit/numerics/random_stream.hpp"
 
@@ -48,13 +48,6 @@ void require_learnable(const Inputs<Scalar>& x, const Matrix<double>& y, const L
                     called, options.steps, std::min(x.size(), options.most_inputs), options.spread));
 }
 
-/// `count` of 0 .. n - 1, evenly spaced.
-std::vector<Index> evenly_spaced(Index n, Index count) {
-  std::vector<Index> chosen;
-  for (Index i = 0; i < std::min(n, count); ++i) chosen.push_back(i * n / std::min(n, count));
-  return chosen;
-}
-
 /// 0 .. n - 1 in an order that has nothing to do with that of the data.
 std::vector<Index> shuffled(Index n) {
   numerics::RandomStream random(0, 0);
@@ -83,15 +76,6 @@ Matrix<double> means_of(const DistinctInputs& distinct, const Matrix<double>& y)
     ++counts(input);
   }
   return counts.cwiseInverse().asDiagonal() * means;
-}
-
-template <typename Scalar>
-Inputs<double> chosen_inputs(const Inputs<Scalar>& x, const std::vector<Index>& chosen) {
-  std::vector<Inputs<Scalar>> single;
-  for (const Index i : chosen) single.push_back(x.single(i));
-  std::vector<const Inputs<Scalar>*> pointers;
-  for (const Inputs<Scalar>& one : single) pointers.push_back(&one);
-  return copied_inputs<double, Scalar>(pointers);
 }
 
 LearnedInputs learned_from(const Network& network, const Inputs<double>& x, const Matrix<double>& y,
@@ -132,8 +116,8 @@ class Folds {
       const Index rows = static_cast<Index>(held.size()), at = static_cast<Index>(first);
       LearningOptions options = options_;
       if (!options.row_groups.empty()) options.row_groups = chosen_groups(options_.row_groups, seen);
-      const Fold parts{chosen_inputs(x_, seen), y_(seen, Eigen::all), chosen_inputs(x_, held),
-                       y_(held, Eigen::all), options.row_groups};
+      const Fold parts{inputs_of_rows<double>(x_, seen), y_(seen, Eigen::all),
+                       inputs_of_rows<double>(x_, held), y_(held, Eigen::all), options.row_groups};
       before.segment(at, rows) = scores(parts, {.map = {}, .network = network_});
       after.segment(at, rows) = scores(parts, learned_from(network_, parts.x, parts.y, options, run_));
       first = last;
@@ -218,9 +202,9 @@ LearnedInputs learn_inputs(const Network& network, const Inputs<Scalar>& x, cons
   if (options.how == InputLearning::none) return {.map = {}, .network = network};
   require_learnable(x, y, options);
   const DistinctInputs distinct = distinct_inputs(x, options.row_groups);
-  std::vector<Index> places = evenly_spaced(distinct.size(), options.most_inputs), chosen;
+  std::vector<Index> places = evenly_spaced_inputs(distinct.size(), options.most_inputs), chosen;
   for (const Index place : places) chosen.push_back(distinct.rows[static_cast<std::size_t>(place)]);
-  const Inputs<double> inputs = chosen_inputs(x, chosen);
+  const Inputs<double> inputs = inputs_of_rows<double>(x, chosen);
   const Matrix<double> targets = means_of(distinct, y)(places, Eigen::all);
   LearningOptions how = options;
   how.row_groups = distinct.groups.empty() ? distinct.groups : chosen_groups(distinct.groups, places);

@@ -28,14 +28,8 @@ constexpr const char* automatic_place = "choose_network";
 /// With fewer the best of many scores tells of chance: intervals of 95 % of 6 to 10 rows held 64 % of observations.
 constexpr Index fewest_rows = 30;
 
-/// All of n, or 600 evenly spaced ones: eighteen choices on these cost less than ten fits of 2,000 rows.
-std::vector<Index> automatic_rows(Index n) {
-  constexpr Index most = 600;
-  if (n <= most) return all_inputs(n);
-  std::vector<Index> rows;
-  for (Index i = 0; i < most; ++i) rows.push_back(i * n / most);
-  return rows;
-}
+/// Eighteen choices on so many cost less than ten fits of 2,000 rows.
+constexpr Index most_rows = 600;
 
 struct Candidate {
   std::string name;
@@ -92,15 +86,6 @@ double mean_square_of(const Inputs<double>& x) {
   for (Index i = 0; i < x.size(); ++i) mean += row(i) / static_cast<double>(x.size());
   for (Index i = 0; i < x.size(); ++i) square += (row(i) - mean).cwiseAbs2() / static_cast<double>(x.size());
   return square.mean();
-}
-
-template <typename Scalar>
-Inputs<double> chosen_rows(const Inputs<Scalar>& x, const std::vector<Index>& rows) {
-  Matrix<double> chosen(static_cast<Index>(rows.size()), x.channels());
-  for (std::size_t k = 0; k < rows.size(); ++k)
-    for (Index c = 0; c < x.channels(); ++c)
-      chosen(static_cast<Index>(k), c) = static_cast<double>(x[rows[k]][static_cast<std::size_t>(c)]);
-  return Inputs<double>(std::move(chosen));
 }
 
 /// The same problem of some rows. Known noise variances say how precise rows are, no more.
@@ -248,8 +233,8 @@ template <typename Scalar>
 AutomaticNetwork choose_network(const Inputs<Scalar>& x, const Problem& problem,
                                 const AutomaticOptions& options, const RunControl& run) {
   require_automatic(x, problem);
-  const std::vector<Index> rows = automatic_rows(x.size());
-  const Inputs<double> seen = chosen_rows(x, rows);
+  const std::vector<Index> rows = evenly_spaced_inputs(x.size(), most_rows);
+  const Inputs<double> seen = inputs_of_rows<double>(x, rows);
   const Problem chosen = problem_of_rows(problem, rows, seen);
   const std::vector<Treatment> treatments = treatments_of(seen);
   if (std::string why = against_choice(chosen, treatments); !why.empty())
@@ -283,7 +268,7 @@ AutomaticNetwork choose_network(const Inputs<Scalar>& x, const Problem& problem,
 }
 
 std::string automatic_cost(Index n) {
-  const auto rows = automatic_rows(n).size();
+  const auto rows = std::min(n, most_rows);
   return fmt::format(
       "network auto: nine networks, for inputs cut to their ranges and for their normal scores, are compared "
       "on {}"
