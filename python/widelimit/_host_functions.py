@@ -14,7 +14,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax.interpreters import ad, batching, mlir
 
-from ._jax import is_traced
+from ._jax import is_traced, with_any_ranks
 
 try:
     from jax.extend.core import Primitive
@@ -27,7 +27,7 @@ def traced(function: Any, inputs: Any, dtype: Any = None) -> list[Any]:
     None: that of the inputs together."""
     inputs = [_real(value) for value in inputs]
     dtype = jnp.result_type(*(x.dtype for x in inputs)) if dtype is None else jax.dtypes.canonicalize_dtype(dtype)
-    formula = function.formula()
+    formula = with_any_ranks(function.formula())
     return list(_with_way_back(function, dtype, inputs) if formula is None else _WithFormula(function, formula, dtype)(*inputs))
 
 
@@ -65,7 +65,7 @@ class _WithFormula:
         self.forms = [(shape, dtype) for shape in function.shapes]
 
     def __call__(self, *inputs):
-        value = jax.custom_jvp(lambda *arrays: _called_back(self.function, self.function.forward, self.forms, arrays))
+        value = jax.custom_jvp(lambda *arrays: _called_back(self.function, self.function.forward, self.forms, arrays, self._formula))
         value.defjvp(self._slopes, symbolic_zeros=True)
         return value(*inputs)
 
@@ -138,10 +138,15 @@ def _slopes_of_batches(arrays, axes, owner, wanted):
     if all(axis is None for axis in axes[:len(wanted)]):
         found = jax.vmap(lambda *moving: owner.along(wanted, *moving), axes)(*arrays)
         return found, [0] * len(found)
+    return _one_after_another(one, arrays, axes)
+
+
+def _one_after_another(function, arrays, axes):
+    """A function of batches of some of its arrays, at each of them."""
     moved = [None if axis is None else jnp.moveaxis(array, axis, 0) for array, axis in zip(arrays, axes)]
 
     def at(mapped):
-        return one(*(array if part is None else part for array, part in zip(arrays, mapped)))
+        return function(*(array if part is None else part for array, part in zip(arrays, mapped)))
 
     found = jax.lax.map(at, moved)
     return found, [0] * len(found)
@@ -189,7 +194,8 @@ def _on_the_way_back(function, given, wanted, arrays, count, formula=None):
 
 
 def _called_back(differentiable, function, forms, arrays, formula=None):
-    """function(*arrays) on the host, arrays of the given (shape, element type) in a list; formula: the same for derivatives."""
+    """function(*arrays) on the host, arrays of the given (shape, element type) in a list; formula: the same for derivatives and for
+    export, which takes no functions of Python along."""
 
     def on_host(*given):
         found = function(*(np.asarray(array) for array in given))
@@ -204,10 +210,41 @@ def _called_back(differentiable, function, forms, arrays, formula=None):
         raise NotImplementedError(f"{differentiable.what}: there are no second derivatives (jax.hessian, jax.grad of "
                                   f"jax.grad): {differentiable.instead}")
 
+    call = jax.custom_jvp(lambda *given: _on_host_p.bind(*given, on_host=on_host, forms=tuple(forms), formula=formula,
+                                                         what=differentiable.what))
+    call.defjvp(slopes)
+    return call(*arrays)
+
+
+# A function of NumPy's arrays with its formula, of which export takes the latter.
+_on_host_p = Primitive("widelimit_on_host")
+_on_host_p.multiple_results = True
+
+
+def _callback(*arrays, on_host, forms, **others):
     # Versions before 0.4.34 go through a batch one by one without being told.
     takes_method = "vmap_method" in inspect.signature(jax.pure_callback).parameters
     options = {"vmap_method": "sequential"} if takes_method else {}
-    shapes = [jax.ShapeDtypeStruct(*form) for form in forms]
-    call = jax.custom_jvp(lambda *given: jax.pure_callback(on_host, shapes, *given, **options))
-    call.defjvp(slopes)
-    return call(*arrays)
+    return jax.pure_callback(on_host, [jax.ShapeDtypeStruct(*form) for form in forms], *arrays, **options)
+
+
+def _exported(*arrays, forms, formula, what, **others):
+    if formula is None:
+        raise NotImplementedError(f"{what}: jax.export: expected layers that have formulas, without masks and patterns: others are "
+                                  "computed by this library, which no export takes along")
+    return [array.astype(dtype) for array, (_, dtype) in zip(formula(*arrays), forms)]
+
+
+def _lowered(context, *arrays, **parameters):
+    is_export = getattr(context.module_context.lowering_parameters, "for_export", False)
+    return mlir.lower_fun(_exported if is_export else _callback, multiple_results=True)(context, *arrays, **parameters)
+
+
+def _of_batches(arrays, axes, **parameters):
+    return _one_after_another(lambda *moving: _on_host_p.bind(*moving, **parameters), arrays, axes)
+
+
+_on_host_p.def_impl(_callback)
+_on_host_p.def_abstract_eval(lambda *arrays, forms, **others: [jax.core.ShapedArray(*form) for form in forms])
+batching.primitive_batchers[_on_host_p] = _of_batches
+mlir.register_lowering(_on_host_p, _lowered)

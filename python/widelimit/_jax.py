@@ -4,6 +4,7 @@ import importlib
 import inspect
 import sys
 from contextlib import nullcontext
+from functools import wraps
 
 import numpy as np
 
@@ -22,6 +23,21 @@ def concretely():
     """A context in which JAX, if it has been imported, computes at once, also within a function that it compiles."""
     jax = sys.modules.get("jax")
     return nullcontext() if jax is None else jax.ensure_compile_time_eval()
+
+
+def with_any_ranks(function):
+    """A function of JAX's arrays, or None, in which arrays of different ranks meet whatever the user lets JAX say about that."""
+    if function is None:
+        return None
+
+    @wraps(function)
+    def called(*arguments):
+        import jax
+
+        with jax.numpy_rank_promotion("allow"):
+            return function(*arguments)
+
+    return called
 
 
 def in_double(function):

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from .._jax import with_any_ranks
 from ._kernel import unzipped, zipped
 from ._module import variance
 from ._numbers import paths_of, placeholders, with_numbers
@@ -32,6 +33,7 @@ class FormulaKernels:
 
     def __init__(self, layers, paths, first, value):
         self._layers, self._paths, self._first, self._value = layers, paths, first, value
+        self._compiled: dict[Any, Any] = {}
 
     @staticmethod
     def of(kernel_fn: Any, first: Any) -> FormulaKernels | None:
@@ -52,6 +54,20 @@ class FormulaKernels:
             return None
         return FormulaKernels(layers, paths, first, value)
 
+    def compiled(self, count, names, has_pairs):
+        """of_inputs() as a function of `count` batches and the numbers, which JAX compiles as one, also its derivatives: one by one its
+        steps would be compiled for seconds."""
+        import jax
+
+        key = count, names, has_pairs
+        if key not in self._compiled:
+            def found(*inputs):
+                arrays = self.of_inputs(inputs[0], inputs[1] if count == 2 else None, inputs[count:], names, has_pairs)
+                return [arrays[name] for name in names]
+
+            self._compiled.setdefault(key, jax.jit(with_any_ranks(found)))
+        return self._compiled[key]
+
     def of_inputs(self, x1, x2, numbers, names, has_pairs):
         """Arrays by their names, for inputs of full shapes."""
         from .._formulas import of_inputs
@@ -62,6 +78,7 @@ class FormulaKernels:
                           x2 is None or are_same(x1, x2))
         return self._arrays(found, numbers, names)
 
+    @with_any_ranks
     def of_kernel(self, kernel, numbers, names):
         """Arrays by their names, after a Kernel made by hand."""
         from .._formulas import Covariances

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import jax.numpy as jnp
 
+from .._jax import with_any_ranks
 from ._drawn import drawn
 from ._keys import key_of
 from ._outputs import outputs
@@ -25,6 +26,7 @@ class JaxNetwork:
         shape = tuple(count if size == -1 else size for size in self._behind.full_shape)
         return shape, drawn(self._module, key_of(key), self._first, Shapes(self._heads))
 
+    @with_any_ranks
     def outputs(self, params, x, key):
         """Outputs in the layout of the layers. ValueError for parameters of another structure or other shapes."""
         check_parameters(self._tree, params)

@@ -15,6 +15,7 @@ from .._arrays import element_type, numbers
 from .._caller import caller_of, is_live
 from .._differentiable import differentiated
 from .._frames import beside
+from .._jax import is_traced
 from .._named import by_name
 from ._diagonal import NO
 from ._formula_kernels import FormulaKernels
@@ -117,7 +118,7 @@ class KernelFunction:
             return self._continued(x1, x2, get, options)
         options.update(axes)
         names = _wanted(get)
-        caller = caller_of(x1, x2, self.numbers)
+        caller = caller_of(x1, x2, self.numbers, list(options.values()))
         if self._has_own:
             if store is not None or caller.is_live or self.numbers or mask_constant is not None:
                 raise NotImplementedError("kernel_fn: expected arrays of inputs without mask_constant or store, outside of "
@@ -184,8 +185,8 @@ class KernelFunction:
             checked_array(x, None, name)
         present = [name for name in names if name in ARRAYS and (name != "cov2" or x2 is not None)]
         kernels = LiveKernels(self, present, options, *(np.shape(x) for x in inputs))
-        dtype = None if options["precision"] is None else element_type(options["precision"])
-        found = differentiated(kernels, inputs + self.numbers, dtype) if present else []
+        found = differentiated(kernels, inputs + self.numbers + kernels.traced.values,
+                               self._type_of_results(inputs, options)) if present else []
         fields = {name: None for name in names if name in ARRAYS}
         fields.update(zip(present, found))
 
@@ -196,12 +197,22 @@ class KernelFunction:
 
         return self._result(get, names, fields, facts, (self.module, x1, x2, options))
 
+    def _type_of_results(self, inputs, options):
+        """That of the inputs and numbers, unless the caller says another one; None: all that is given."""
+        if options["precision"] is not None:
+            return element_type(options["precision"])
+        if not is_traced(options["pattern"], options["mask_constant"], *(options["pattern"] or ())):
+            return None
+        import jax.numpy as jnp
+
+        return jnp.result_type(*inputs, *self.numbers, jnp.float32)
+
     def _continued(self, kernel, x2, get, options):
         if x2 is not None:
             raise ValueError("kernel_fn: expected no x2 together with a Kernel, which is of both batches")
         if kernel.origin is not None and not self._has_own:
             module, x1, x2, first = kernel.origin
-            given = {name: value for name, value in options.items() if value not in (None, 0)}
+            given = {name: value for name, value in options.items() if value is not None and (name != "threads" or value != 0)}
             return KernelFunction(Sequence((module, self.module)))(x1, x2, get, **{**first, **given})
         arrays = [getattr(kernel, name) for name in ARRAYS]
         if is_live(arrays, self.numbers):

@@ -3,6 +3,7 @@
 import numpy as np
 
 from .._differentiable import Diagonal, Differentiable, check_axes, word_of
+from .._jax import is_traced
 from ._formula_kernels import FormulaKernels, last_axes, paths_of_numbers
 from ._module import start
 from ._numbers import placeholders
@@ -10,13 +11,13 @@ from ._request import array_shapes
 
 
 class LiveKernels(Differentiable):
-    """kernel_fn(x1, x2, names) as a function of x1, of x2 if there is one, and of the numbers of its layers. options are those
-    arguments of kernel_fn that are not differentiated."""
+    """kernel_fn(x1, x2, names) as a function of x1, of x2 if there is one, of the numbers of its layers, and of those of
+    `options` that JAX traces; options are the arguments of kernel_fn that are not differentiated."""
 
     def __init__(self, kernel_fn, names, options, *shapes):
         self.names, self._options = tuple(names), options
+        self.traced = TracedOptions(options)
         self._kernel_fn, self._count = kernel_fn, len(shapes)
-        pattern = options.get("pattern")
         shown = kernel_fn.at(placeholders(len(kernel_fn.numbers), 0.00781))
         self.is_diagonal = shown._is_diagonal(options.get("diagonal_spatial"))
         for shape in shapes:
@@ -25,7 +26,7 @@ class LiveKernels(Differentiable):
         self.first = start(shown.module, shapes[0], options.get("batch_axis"), options.get("channel_axis"),
                            is_diagonal=self.is_diagonal,
                            has_masks=options.get("mask_constant") is not None,
-                           has_patterns=pattern is not None and pattern[0] is not None)
+                           has_patterns=(options.get("pattern") or (None,))[0] is not None)
         check_axes(shapes, self.first.channel_axis)
         self.value = shown.network(self.first)[1]
         found = array_shapes(self.value, self.first, shapes[0], shapes[1] if self._count == 2 else None, self.is_diagonal,
@@ -38,31 +39,31 @@ class LiveKernels(Differentiable):
         kernels = FormulaKernels.of(self._kernel_fn, self.first)
         if kernels is None:
             return None
-        has_pairs = self._options.get("diagonal_batch") is False
-
-        def found(*inputs):
-            arrays = kernels.of_inputs(*self._batches(inputs), inputs[self._count:], self.names, has_pairs)
-            return [arrays[name] for name in self.names]
-
-        return found
+        return kernels.compiled(self._count, self.names, self._options.get("diagonal_batch") is False)
 
     def forward(self, *inputs):
-        found = self._on_host(inputs)(*self._batches(inputs), self.names, **self._options)
+        inputs, options = self.traced.taken_from(inputs)
+        found = self._on_host(inputs)(*self._batches(inputs), self.names, **options)
         return [getattr(found, name) for name in self.names]
 
     def backward(self, inputs, cotangents, wanted):
-        kernel_fn, batches, weights = self._on_host(inputs), self._batches(inputs), dict(zip(self.names, cotangents))
         result = [None] * len(inputs)
+        inputs, options = self.traced.taken_from(inputs)
+        kernel_fn, batches, weights = self._on_host(inputs), self._batches(inputs), dict(zip(self.names, cotangents))
         if any(wanted[:self._count]):
-            found = kernel_fn.way_back(*batches, weights, word_of(wanted[:self._count]), self._options)
+            found = kernel_fn.way_back(*batches, weights, word_of(wanted[:self._count]), options)
             result[:self._count] = found if self._count == 2 else [found]
-        if any(wanted[self._count:]):
+        if any(wanted[self._count:len(inputs)]):
             deviations = [float(value) for value in inputs[self._count:]]
-            slopes = kernel_fn.request(*batches, **self._options).number_vjp(weights, self._paths())
-            result[self._count:] = [np.asarray(2 * std * slope) for std, slope in zip(deviations, slopes)]
+            slopes = kernel_fn.request(*batches, **options).number_vjp(weights, self._paths())
+            result[self._count:len(inputs)] = [np.asarray(2 * std * slope) for std, slope in zip(deviations, slopes)]
         return [part if is_wanted else None for part, is_wanted in zip(result, wanted)]
 
     def check_way_back(self, wanted):
+        numbers_end = len(wanted) - len(self.traced.values)
+        if any(wanted[numbers_end:]):
+            raise NotImplementedError("derivatives by pattern and mask_constant: expected constants")
+        wanted = wanted[:numbers_end]
         if self.value.shape or self.value.rows:
             raise NotImplementedError("derivatives: expected a network with a readout over positions, which takes no slices "
                                       "of the batch")
@@ -79,6 +80,33 @@ class LiveKernels(Differentiable):
 
     def _paths(self):
         return paths_of_numbers(self._kernel_fn, self.first)
+
+
+class TracedOptions:
+    """What JAX traces among the options of kernel_fn: mask_constant and patterns. values: these, which follow the inputs."""
+
+    def __init__(self, options):
+        for name, value in options.items():
+            if name not in ("mask_constant", "pattern") and is_traced(value):
+                raise NotImplementedError(f"kernel_fn: {name}: expected a value that is known when the function is compiled: name "
+                                          "it in static_argnames of jax.jit")
+        self._options, self._places, self.values = options, [], []
+        self._add("mask_constant", None, options.get("mask_constant"))
+        for k, pattern in enumerate(options.get("pattern") or ()):
+            self._add("pattern", k, pattern)
+
+    def _add(self, name, k, value):
+        if is_traced(value):
+            self._places.append((name, k, value.dtype))
+            self.values.append(value)
+
+    def taken_from(self, inputs):
+        """The inputs before the values, and all options with the values that came with them."""
+        count, options = len(inputs) - len(self.values), dict(self._options)
+        for (name, k, dtype), value in zip(self._places, inputs[count:]):
+            value = np.asarray(value).astype(dtype)  # Edges came as real numbers.
+            options[name] = value if k is None else tuple(value if j == k else other for j, other in enumerate(options[name]))
+        return list(inputs[:count]), options
 
 
 class DiagonalOfKernelFunction(Diagonal):
