@@ -28,6 +28,8 @@ constexpr int near_octaves = below_one + 15;  // Beyond them functions are simpl
 constexpr int deepest = 40;
 constexpr std::size_t most_series = 4096;
 constexpr std::size_t most_exact_series = 512;
+constexpr int middle_octaves =
+    near_octaves + 2;  // Meshes of functions that oscillate like cos(x) end in them.
 constexpr std::size_t most_far_series = 8;
 constexpr std::size_t most_unresolved = 64;
 constexpr double rounding = 2e-15;
@@ -84,17 +86,29 @@ struct Octave {
   std::vector<Interval> intervals;
 };
 
+/// T_j at the k-th node.
+const std::array<Coefficients, order>& cosines() {
+  static const std::array<Coefficients, order> result = [] {
+    std::array<Coefficients, order> table;
+    for (int j = 0; j < order; ++j)
+      for (int k = 0; k < order; ++k)
+        table[static_cast<std::size_t>(j)][static_cast<std::size_t>(k)] =
+            std::cos(std::numbers::pi * j * (k + 0.5) / order);
+    return table;
+  }();
+  return result;
+}
+
 Coefficients chebyshev_series(const Coefficients& values) {
   Coefficients series{};
   if (std::all_of(values.begin(), values.end(), [&](double value) { return value == values[0]; })) {
     series[0] = values[0];  // Without rounding: differences of a step are 0.
     return series;
   }
-  for (int j = 0; j < order; ++j) {
+  for (std::size_t j = 0; j < order; ++j) {
     double sum = 0;
-    for (int k = 0; k < order; ++k)
-      sum += values[static_cast<std::size_t>(k)] * std::cos(std::numbers::pi * j * (k + 0.5) / order);
-    series[static_cast<std::size_t>(j)] = (j == 0 ? 1.0 : 2.0) / order * sum;
+    for (std::size_t k = 0; k < order; ++k) sum += values[k] * cosines()[j][k];
+    series[j] = (j == 0 ? 1.0 : 2.0) / order * sum;
   }
   return series;
 }
@@ -119,9 +133,12 @@ struct Search {
       most_unresolved;  ///< Intervals of the least length without a series; more are noise, not kinks.
   double share = 1e-14;
   std::size_t unresolved = 0;
+  bool is_hopeless = false;
   std::vector<Interval> intervals{};
+};
 
-  bool is_hopeless() const { return intervals.size() >= most_series || unresolved > most_unresolved; }
+struct Span {
+  double begin, end;
 };
 
 }  // namespace
@@ -173,13 +190,15 @@ class TabulatedFunction::Series {
     // terms' rounding is all that a series can come to.
     const bool is_near = number < near_octaves;
     Search exact{is_near ? most_exact_series : most_far_series, 0, most_unresolved},
-        rounded{is_near ? most_series : most_far_series, 0, most_series};
-    if (add(begin, end, deepest, exact)) {
+        rounded{number < middle_octaves ? most_series : most_far_series, 0, most_series};
+    if (add(begin, end, exact)) {
       octave.intervals = std::move(exact.intervals);
       return;
     }
+    // Places are rounded too, which moves a function that oscillates by that share of its own size.
+    rounded.share = std::max(rounded.share, rounding * far);
     rounded.noise = rounding * std::max(far, 1.0) * largest_near_zero();
-    if (add(begin, end, deepest, rounded))
+    if (add(begin, end, rounded))
       octave.intervals = std::move(rounded.intervals);
     else if (number < needed_octaves)
       require_smooth(begin, end);
@@ -189,7 +208,7 @@ class TabulatedFunction::Series {
   void require_smooth(double begin, double end) const {
     Search coarse{most_series, 0, most_series};
     coarse.share = roughness;
-    if (add(begin, end, deepest, coarse) || !coarse.is_hopeless()) return;
+    if (add(begin, end, coarse) || !coarse.is_hopeless) return;
     throw ArgumentError(
         fmt::format("{}: phi or its derivative is too rough for quadrature where x is between {:g} and {:g}: "
                     "expected a function of smooth pieces, computed in double (float64), got one that {} "
@@ -208,30 +227,65 @@ class TabulatedFunction::Series {
     return largest;
   }
 
-  /// Adds series of [begin, end) to the search; false if there is no table of it.
-  bool add(double begin, double end, int depth, Search& search) const {
-    if (search.is_hopeless()) return false;
-    const auto breakpoint = std::upper_bound(breakpoints_.begin(), breakpoints_.end(), begin);
-    if (breakpoint != breakpoints_.end() && *breakpoint < end)
-      return add(begin, *breakpoint, depth, search) && add(*breakpoint, end, depth, search);
-
-    const Coefficients places = places_of(begin, end);
-    Coefficients values;
-    function_(places, values.data());
-    double largest = 0;
-    for (const double value : values) {
-      if (!std::isfinite(value)) return false;
-      largest = std::max(largest, std::abs(value));
+  /// Adds series of [begin, end) to the search, level by level, each in one call of the function; false if there is no
+  /// table of it.
+  bool add(double begin, double end, Search& search) const {
+    std::vector<Span> open = between_breakpoints(begin, end);
+    for (int depth = deepest; !open.empty(); --depth) {
+      search.is_hopeless = search.intervals.size() + open.size() > search.most_series;
+      if (search.is_hopeless) return false;
+      const std::vector<double> values = values_in(open);
+      std::vector<Span> halves;
+      for (std::size_t i = 0; i < open.size(); ++i) {
+        const Span& span = open[i];
+        Coefficients of_span;
+        std::copy_n(values.begin() + static_cast<std::ptrdiff_t>(i * order), order, of_span.begin());
+        double largest = 0;
+        for (const double value : of_span) {
+          if (!std::isfinite(value)) return false;
+          largest = std::max(largest, std::abs(value));
+        }
+        const Coefficients series = chebyshev_series(of_span);
+        if (!has_converged(series, std::max(search.share * largest, search.noise))) {
+          const double middle = 0.5 * (span.begin + span.end);
+          if (depth > 0 && span.begin < middle && middle < span.end) {
+            halves.push_back({span.begin, middle});
+            halves.push_back({middle, span.end});
+            continue;
+          }
+          search.is_hopeless = ++search.unresolved > search.most_unresolved;
+          if (search.is_hopeless) return false;
+        }
+        search.intervals.push_back({span.begin, span.end, series});
+      }
+      open = std::move(halves);
     }
-    const Coefficients series = chebyshev_series(values);
-    if (!has_converged(series, std::max(search.share * largest, search.noise))) {
-      const double middle = 0.5 * (begin + end);
-      if (depth > 0 && begin < middle && middle < end)
-        return add(begin, middle, depth - 1, search) && add(middle, end, depth - 1, search);
-      ++search.unresolved;
-    }
-    search.intervals.push_back({begin, end, series});
+    std::sort(search.intervals.begin(), search.intervals.end(),
+              [](const Interval& a, const Interval& b) { return a.begin < b.begin; });
     return true;
+  }
+
+  [[nodiscard]] std::vector<Span> between_breakpoints(double begin, double end) const {
+    std::vector<Span> parts;
+    for (const double at : breakpoints_) {
+      if (at <= begin || at >= end) continue;
+      parts.push_back({begin, at});
+      begin = at;
+    }
+    parts.push_back({begin, end});
+    return parts;
+  }
+
+  /// The function's values at the places of all spans, one span after another.
+  [[nodiscard]] std::vector<double> values_in(const std::vector<Span>& spans) const {
+    std::vector<double> places, values(order * spans.size());
+    places.reserve(values.size());
+    for (const Span& span : spans) {
+      const Coefficients of_span = places_of(span.begin, span.end);
+      places.insert(places.end(), of_span.begin(), of_span.end());
+    }
+    function_(places, values.data());
+    return values;
   }
 
   numerics::FunctionValues function_;

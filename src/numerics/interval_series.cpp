@@ -13,6 +13,8 @@ constexpr std::size_t series_order = 24;
 constexpr std::size_t tail_terms = 4;
 constexpr double series_rounding = 1e-14;  // of the largest value
 
+static_assert(IntervalSeries::value_count == series_order + 2);
+
 using SeriesNumbers = std::array<double, series_order>;
 
 /// The angles of the roots of the Chebyshev polynomial T_24.
@@ -22,27 +24,42 @@ double node_angle(std::size_t i) {
 
 /// Chebyshev coefficients of the interpolant, by the discrete cosine transform of the values at those roots.
 SeriesNumbers coefficients_of(const SeriesNumbers& values) {
+  static const std::array<SeriesNumbers, series_order> cosines = [] {
+    std::array<SeriesNumbers, series_order> table{};
+    for (std::size_t k = 0; k < series_order; ++k)
+      for (std::size_t i = 0; i < series_order; ++i)
+        table[k][i] = std::cos(static_cast<double>(k) * node_angle(i));
+    return table;
+  }();
   SeriesNumbers result{};
   for (std::size_t k = 0; k < series_order; ++k) {
-    for (std::size_t i = 0; i < series_order; ++i)
-      result[k] += values[i] * std::cos(static_cast<double>(k) * node_angle(i));
+    for (std::size_t i = 0; i < series_order; ++i) result[k] += values[i] * cosines[k][i];
     result[k] *= (k == 0 ? 1.0 : 2.0) / static_cast<double>(series_order);
   }
   return result;
 }
 
+/// Between the ends and the outermost nodes, a thousandth of the interval away, a kink would not be seen.
+std::array<double, 2> places_beside_ends(double begin, double end) {
+  constexpr double beside_end = 1e-5;
+  return {begin + beside_end * (end - begin), end - beside_end * (end - begin)};
+}
+
 }  // namespace
 
-IntervalSeries::IntervalSeries(const FunctionValues& f, double begin, double end, double noise)
-    : begin_{begin}, end_{end}, tail_{std::numeric_limits<double>::infinity()}, coefficients_{0.0} {
-  // Between the ends and the outermost nodes, a thousandth of the interval away, a kink would not be seen.
-  constexpr double beside_end = 1e-5;
-  const std::array<double, 2> ends{begin + beside_end * (end - begin), end - beside_end * (end - begin)};
-  std::array<double, series_order + 2> places{}, all_values{};
+IntervalSeries::Numbers IntervalSeries::places(double begin, double end) {
+  Numbers result{};
   for (std::size_t i = 0; i < series_order; ++i)
-    places[i] = (begin + end) / 2 + (end - begin) / 2 * std::cos(node_angle(i));
-  std::copy(ends.begin(), ends.end(), places.begin() + series_order);
-  f(places, all_values.data());
+    result[i] = (begin + end) / 2 + (end - begin) / 2 * std::cos(node_angle(i));
+  const auto ends = places_beside_ends(begin, end);
+  std::copy(ends.begin(), ends.end(), result.begin() + series_order);
+  return result;
+}
+
+IntervalSeries::IntervalSeries(std::span<const double, value_count> all_values, double begin, double end,
+                               double noise)
+    : begin_{begin}, end_{end}, tail_{std::numeric_limits<double>::infinity()}, coefficients_{0.0} {
+  const auto ends = places_beside_ends(begin, end);
   SeriesNumbers values{};
   std::copy_n(all_values.begin(), series_order, values.begin());
   for (const double value : all_values) {

@@ -1,6 +1,8 @@
 #pragma once
 
+#include <array>
 #include <cstddef>
+#include <span>
 #include <vector>
 
 #include "widelimit/numerics/quadrature_activation.hpp"
@@ -10,8 +12,14 @@ namespace widelimit::numerics {
 /// Chebyshev series of a function on an interval, without the terms that are smaller than its rounding.
 class IntervalSeries {
  public:
-  /// `noise`: of values of f, beside 1e-14 of the largest one and what the rounding of x makes.
-  IntervalSeries(const FunctionValues& f, double begin, double end, double noise);
+  static constexpr std::size_t value_count = 26;
+  using Numbers = std::array<double, value_count>;
+
+  /// Where values are taken in [begin, end].
+  [[nodiscard]] static Numbers places(double begin, double end);
+
+  /// values: those of f at the places. `noise`: theirs, beside 1e-14 of the largest one and what the rounding of x makes.
+  IntervalSeries(std::span<const double, value_count> values, double begin, double end, double noise);
 
   /// The largest of the last coefficients, infinite where f is not finite.
   [[nodiscard]] double tail() const { return tail_; }

@@ -2,6 +2,7 @@
 #include <cmath>
 #include <limits>
 #include <optional>
+#include <span>
 #include <utility>
 
 #include "numerics/double_values.hpp"
@@ -39,7 +40,8 @@ class KinkSearch {
   // Kinks that the caller knows split the panels and are not reported again.
   KinkSearch(const FunctionValues& f, std::vector<double> known) : f_{f}, known_{std::move(known)} {
     std::sort(known_.begin(), known_.end());
-    size_near_zero_ = IntervalSeries(f_, -1, 1, 0).size();
+    const SearchPanel near{-1, 1};
+    size_near_zero_ = series_of({&near, 1}).front().size();
   }
 
   Kinks run() {
@@ -72,47 +74,101 @@ class KinkSearch {
   }
 
  private:
-  /// Where terms cancel, as in exp(x) - 1, values are not right to their own rounding.
-  [[nodiscard]] IntervalSeries series_of(double begin, double end) const {
-    return {f_, begin, end, 1e-15 * std::max({1.0, std::abs(begin), std::abs(end)}) * size_near_zero_};
-  }
-
-  [[nodiscard]] double tolerance(const IntervalSeries& series, double begin, double end) const {
-    const double farthest = std::max({1.0, std::abs(begin), std::abs(end)});
-    return 2e-13 * series.size() + 1e-14 * farthest * size_near_zero_ + 2 * series.place_rounding();
-  }
-
-  [[nodiscard]] bool is_resolved(const IntervalSeries& series, double begin, double end) const {
-    return series.tail() <= tolerance(series, begin, end);
-  }
-
-  /// Adds the panels of [begin, end] in their order; false where f is not finite or too many would be needed.
-  bool cover(double begin, double end, std::vector<SearchPanel>& panels) const {
-    const auto inside = std::upper_bound(known_.begin(), known_.end(), begin);
-    if (inside != known_.end() && *inside < end)
-      return cover(begin, *inside, panels) && cover(*inside, end, panels);
-    const IntervalSeries series = series_of(begin, end);
-    if (!std::isfinite(series.tail()) || panels.size() > most_shell_panels) return false;
-    // The uneven split keeps edges off short numbers: a kink at an edge would make no panel narrow.
-    const double middle = begin + 0.4871 * (end - begin);
-    const double farthest = std::max({1.0, std::abs(begin), std::abs(end)});
-    if (is_resolved(series, begin, end) || end - begin < least_width * farthest) {
-      panels.push_back({begin, end});
-      return true;
+  /// Of all panels in one call of f: calls of Python's functions cost as much as hundreds of their values.
+  [[nodiscard]] std::vector<IntervalSeries> series_of(std::span<const SearchPanel> panels) const {
+    std::vector<double> places, values(IntervalSeries::value_count * panels.size());
+    places.reserve(values.size());
+    for (const SearchPanel& panel : panels) {
+      const auto of_panel = IntervalSeries::places(panel.begin, panel.end);
+      places.insert(places.end(), of_panel.begin(), of_panel.end());
     }
-    return cover(begin, middle, panels) && cover(middle, end, panels);
+    if (!panels.empty()) f_(places, values.data());
+    std::vector<IntervalSeries> result;
+    result.reserve(panels.size());
+    for (std::size_t i = 0; i < panels.size(); ++i) {
+      const std::span<const double, IntervalSeries::value_count> of_panel{
+          values.data() + i * IntervalSeries::value_count, IntervalSeries::value_count};
+      // Where terms cancel, as in exp(x) - 1, values are not right to their own rounding.
+      result.emplace_back(of_panel, panels[i].begin, panels[i].end,
+                          1e-15 * farthest(panels[i]) * size_near_zero_);
+    }
+    return result;
+  }
+
+  [[nodiscard]] static double farthest(const SearchPanel& panel) {
+    return std::max({1.0, std::abs(panel.begin), std::abs(panel.end)});
+  }
+
+  [[nodiscard]] double tolerance(const IntervalSeries& series, const SearchPanel& panel) const {
+    return 2e-13 * series.size() + 1e-14 * farthest(panel) * size_near_zero_ + 2 * series.place_rounding();
+  }
+
+  [[nodiscard]] bool is_resolved(const IntervalSeries& series, const SearchPanel& panel) const {
+    return series.tail() <= tolerance(series, panel);
+  }
+
+  /// Adds the panels of [begin, end] in their order, level by level; false where f is not finite or too many would be
+  /// needed.
+  bool cover(double begin, double end, std::vector<SearchPanel>& panels) const {
+    std::vector<SearchPanel> open = between_known(begin, end);
+    while (!open.empty()) {
+      if (panels.size() + open.size() > most_shell_panels) return false;
+      const std::vector<IntervalSeries> series = series_of(open);
+      std::vector<SearchPanel> halves;
+      for (std::size_t i = 0; i < open.size(); ++i) {
+        const SearchPanel& panel = open[i];
+        if (!std::isfinite(series[i].tail())) return false;
+        if (is_resolved(series[i], panel) || panel.width() < least_width * farthest(panel)) {
+          panels.push_back(panel);
+          continue;
+        }
+        // The uneven split keeps edges off short numbers: a kink at an edge would make no panel narrow.
+        const double middle = panel.begin + 0.4871 * panel.width();
+        halves.push_back({panel.begin, middle});
+        halves.push_back({middle, panel.end});
+      }
+      open = std::move(halves);
+    }
+    std::sort(panels.begin(), panels.end(),
+              [](const SearchPanel& a, const SearchPanel& b) { return a.begin < b.begin; });
+    return true;
+  }
+
+  [[nodiscard]] std::vector<SearchPanel> between_known(double begin, double end) const {
+    std::vector<SearchPanel> parts;
+    for (const double at : known_) {
+      if (at <= begin || at >= end) continue;
+      parts.push_back({begin, at});
+      begin = at;
+    }
+    parts.push_back({begin, end});
+    return parts;
   }
 
   /// The places in runs of panels of one width that are narrower than the panels on both sides of them.
   [[nodiscard]] std::vector<double> among(const std::vector<SearchPanel>& panels) const {
-    std::vector<double> found;
+    std::vector<SearchPanel> regions, sides;
     for (std::size_t i = 0; i < panels.size();) {
       std::size_t end = i + 1;
       while (end < panels.size() && alike(panels[end], panels[i])) ++end;
       const bool falls = i > 0 && panels[i - 1].width() > panels[i].width();
       const bool rises = end < panels.size() && panels[end].width() > panels[end - 1].width();
-      if (falls && rises) add_place({panels[i].begin, panels[end - 1].end}, found);
+      const SearchPanel region{panels[i].begin, panels[end - 1].end};
+      if (falls && rises && !holds_known(region)) regions.push_back(region);
       i = end;
+    }
+    for (const SearchPanel& region : regions) {
+      const double length = window_widths * region.width();
+      sides.push_back({region.begin - length, region.begin});
+      sides.push_back({region.end, region.end + length});
+    }
+    const std::vector<IntervalSeries> series = series_of(sides);
+    std::vector<double> found;
+    for (std::size_t k = 0; k < regions.size(); ++k) {
+      const bool are_smooth =
+          is_smooth_side(series[2 * k], sides[2 * k]) && is_smooth_side(series[2 * k + 1], sides[2 * k + 1]);
+      add_place(regions[k], are_smooth ? kink_in(regions[k], series[2 * k], series[2 * k + 1]) : std::nullopt,
+                found);
     }
     return found;
   }
@@ -122,26 +178,25 @@ class KinkSearch {
     return std::max(one.width(), other.width()) < 1.2 * std::min(one.width(), other.width());
   }
 
-  void add_place(const SearchPanel& region, std::vector<double>& found) const {
+  /// A known kink makes panels narrow.
+  [[nodiscard]] bool holds_known(const SearchPanel& region) const {
     const auto known = std::lower_bound(known_.begin(), known_.end(), region.begin);
-    if (known != known_.end() && *known <= region.end) return;  // A known kink makes them narrow.
+    return known != known_.end() && *known <= region.end;
+  }
+
+  static void add_place(const SearchPanel& region, std::optional<double> kink, std::vector<double>& found) {
     // Kinks are mostly at numbers of few decimals. The added 0.0 turns -0 into 0.
     const double middle = region.begin + region.width() / 2, written = std::round(middle * 1e4) / 1e4 + 0.0;
     const bool is_cusp = region.width() < cusp_width * std::max(1.0, std::abs(middle));
-    if (const auto kink = kink_in(region))
+    if (kink)
       found.push_back(*kink);
     else if (is_cusp)
       found.push_back(written > region.begin && written < region.end ? written : middle);
   }
 
-  /// The place within a region beside which f is smooth, if both sides say so.
-  [[nodiscard]] std::optional<double> kink_in(const SearchPanel& region) const {
-    const double length = window_widths * region.width();
-    const IntervalSeries left = series_of(region.begin - length, region.begin),
-                         right = series_of(region.end, region.end + length);
-    if (!is_smooth_side(left, region.begin - length, region.begin) ||
-        !is_smooth_side(right, region.end, region.end + length))
-      return std::nullopt;
+  /// The place within a region between two smooth sides, if both say so.
+  [[nodiscard]] std::optional<double> kink_in(const SearchPanel& region, const IntervalSeries& left,
+                                              const IntervalSeries& right) const {
     // The kink separates the places where f is closer to the left series from those where it
     // is closer to the right one.
     const auto is_left = [&](double x) { return distance(left, x) <= distance(right, x); };
@@ -159,8 +214,8 @@ class KinkSearch {
     return rounded(end, left, right, signal);
   }
 
-  [[nodiscard]] bool is_smooth_side(const IntervalSeries& series, double begin, double end) const {
-    return is_resolved(series, begin, end) && series.degree() <= most_degree;
+  [[nodiscard]] bool is_smooth_side(const IntervalSeries& series, const SearchPanel& side) const {
+    return is_resolved(series, side) && series.degree() <= most_degree;
   }
 
   [[nodiscard]] double value(double x) const {

@@ -95,3 +95,25 @@ def test_functions_that_grow_are_exact_or_refused():
     for phi, variance in ((lambda z: np.exp(z**2), 0.3), (lambda z: np.exp(z**3), 1e-6), (np.exp, 1e4)):
         with pytest.raises(widelimit.NumericalError, match=r"input 0 of x: layers\[1\] \(elementwise\): elementwise: .*variance"):
             widelimit.gram(widelimit.Network([layers.dense(), layers.elementwise(phi)]), [[np.sqrt(variance)]], kernels="nngp")
+
+
+@pytest.mark.parametrize("wave", [np.cos, lambda z: np.sin(3 * z), lambda z: z * np.sin(z), lambda z: np.sin(20 * z),
+                                  lambda z: np.sin(z) + np.abs(z - 0.5)])
+def test_functions_that_oscillate_are_called_seldom(wave):
+    """Each call of a function of JAX's arrays costs as much as thousands of its values."""
+    calls = []
+
+    def counted(z):
+        calls.append(np.shape(z))
+        return wave(z)
+
+    layers.elementwise(counted)
+    assert len(calls) < 4000
+
+
+@pytest.mark.parametrize("wave, closed", [(np.cos, layers.cos()), (lambda z: np.sin(2 * z), layers.sin(a=1.0, b=2.0))])
+def test_functions_that_oscillate_are_exact(random, wave, closed):
+    x = 3 * random.normal(size=(4, 3))
+    found, expected = (kernel_of(layer, x, "both") for layer in (layers.elementwise(wave), closed))
+    np.testing.assert_allclose(found.nngp, expected.nngp, rtol=1e-10, atol=1e-12)
+    np.testing.assert_allclose(found.ntk, expected.ntk, rtol=1e-9, atol=1e-11)
