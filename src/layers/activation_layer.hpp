@@ -19,6 +19,8 @@ class ActivationStage final : public RowStage, public numerics::formula::Readabl
  public:
   explicit ActivationStage(numerics::ActivationPtr activation) : activation_{std::move(activation)} {}
 
+  [[nodiscard]] const numerics::ActivationPtr& activation() const { return activation_; }
+
   StageRules rules() const override {
     return {.accepts = StageRules::Accepts::gaussian,
             .leaves = StageRules::Leaves::not_gaussian,

@@ -34,6 +34,7 @@ class DualAttention : public AttentionStage<Derived>, public DualAttentionStage 
             .turns = options.sequence.rotary.has_value()};
   }
 
+  const numerics::ActivationPtr& weights() const override { return zeta_; }
   numerics::formula::RowFormulaPointer dual() const override { return numerics::formula::formula_of(*zeta_); }
 
   std::shared_ptr<const Matrix<double>> encodings(const Shape& left, const Shape& right) const override {

@@ -5,6 +5,7 @@
 
 #include "widelimit/matrix.hpp"
 #include "widelimit/network/shape.hpp"
+#include "widelimit/numerics/activation.hpp"
 #include "widelimit/numerics/formula/row_formula.hpp"
 
 namespace widelimit {
@@ -38,6 +39,8 @@ class DualAttentionStage {
   };
   [[nodiscard]] virtual Form form() const = 0;
 
+  /// The nonlinearity of the weights.
+  [[nodiscard]] virtual const numerics::ActivationPtr& weights() const = 0;
   /// The dual; null if it cannot be read.
   [[nodiscard]] virtual numerics::formula::RowFormulaPointer dual() const = 0;
   /// R between inputs of these shapes, [d, d'], or null if there are no encodings.

@@ -15,6 +15,9 @@ namespace widelimit::numerics {
 /// larger variances. Its coefficients are not prepared for each position but interpolated for each entry.
 class DeepSeries {
  public:
+  /// Numbers of stored orders, of which a pair takes the first that leaves a small enough rest.
+  static constexpr std::array<std::size_t, 6> truncations = {96, 128, 160, 208, 288, 384};
+
   /// Coefficients of the last variance asked for; entries of a row often share one. Not shared between
   /// threads.
   struct Cache {
@@ -34,10 +37,9 @@ class DeepSeries {
   [[nodiscard]] std::optional<DualSlopes> slopes(double p, double q, double c, double log_tolerance,
                                                  Cache& left, Cache& right) const;
 
- private:
-  /// Numbers of stored orders, of which a pair takes the first that leaves a small enough rest.
-  static constexpr std::array<std::size_t, 6> truncations = {96, 128, 160, 208, 288, 384};
+  [[nodiscard]] const MehlerTable& table() const { return table_; }
 
+ private:
   void look_up(double variance, std::size_t orders, Cache& cache) const;
   /// The number of orders that the pair needs, their coefficients being looked up; nothing if it needs more.
   [[nodiscard]] std::optional<std::size_t> orders_of(double p, double q, double rho, double log_tolerance,

@@ -40,6 +40,9 @@ class EnergyWindow {
   /// Whether all variances of a piece of VarianceGrid have one.
   [[nodiscard]] bool covers(std::size_t piece) const;
 
+  /// At the largest variance of a piece, made when first asked for; infinity if there is none.
+  [[nodiscard]] double of_piece(std::size_t piece) const;
+
   /// A window that is wider by a tenth where it is wider than the least, so that roots of 1e-13 are left past it; never
   /// outside of the mesh. `least`: in standard deviations, where the mesh allows it.
   [[nodiscard]] double wider_at(double variance, double least) const;
@@ -50,8 +53,6 @@ class EnergyWindow {
     double window = 0;  ///< Of its largest variance; infinity if there is none.
   };
 
-  /// At the largest variance of a piece, made when first asked for; infinity if there is none.
-  [[nodiscard]] double of_piece(std::size_t piece) const;
   /// Infinity if there is none.
   [[nodiscard]] double find(double variance) const;
   /// Whether phi is 0 within six deviations of 0, and its energy is not: what lies beyond is too rare for the tables.

@@ -1,7 +1,10 @@
 #include <algorithm>
 #include <cmath>
+#include <memory>
+#include <mutex>
 #include <numbers>
 
+#include "numerics/by_quadrature.hpp"
 #include "numerics/checks.hpp"
 #include "numerics/closed_form.hpp"
 #include "numerics/formula/smooth_formulas.hpp"
@@ -195,6 +198,28 @@ class ShiftedErf {
   double offset_;
 };
 
+/// Its dual is an integral for each entry, which devices take from tables of the function.
+class ShiftedErfActivation final : public ClosedForm<ShiftedErf>, public ByQuadrature {
+ public:
+  explicit ShiftedErfActivation(const ShiftedErf& form) : ClosedForm<ShiftedErf>(form), form_{form} {}
+
+  [[nodiscard]] std::shared_ptr<const QuadratureActivation> by_quadrature() const override {
+    std::call_once(made_, [&] {
+      QuadratureOptions options;
+      options.name = "erf";
+      options.finds_kinks = false;
+      quadrature_ = quadrature_activation([form = form_](double x) { return form.value(x); },
+                                          [form = form_](double x) { return form.derivative(x); }, options);
+    });
+    return quadrature_;
+  }
+
+ private:
+  ShiftedErf form_;
+  mutable std::once_flag made_;
+  mutable std::shared_ptr<const QuadratureActivation> quadrature_;
+};
+
 ActivationPtr affine_erf(const AffineErf& form) { return make_tilted_form(form); }
 
 }  // namespace
@@ -208,7 +233,7 @@ ActivationPtr erf(double amplitude, double rate, double phase, double offset) {
   require_finite("erf", "d", offset);
   if (rate == 0) return polynomial({amplitude * std::erf(phase) + offset});
   if (phase == 0) return affine_erf(AffineErf{amplitude, rate, offset});
-  return make_closed_form(ShiftedErf{amplitude, rate, phase, offset});
+  return std::make_shared<const ShiftedErfActivation>(ShiftedErf{amplitude, rate, phase, offset});
 }
 
 /// The constant is that of Sigmoid_like in neural-tangents, so that the kernels agree.

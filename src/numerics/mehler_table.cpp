@@ -79,6 +79,10 @@ const MehlerTable::Piece* MehlerTable::find_piece(double variance, double& insid
   if (!(place >= 0 && place < static_cast<double>(VarianceGrid::pieces))) return nullptr;
   const auto index = static_cast<std::size_t>(place);
   inside = 2 * (place - static_cast<double>(index)) - 1;
+  return made_piece(index);
+}
+
+const MehlerTable::Piece* MehlerTable::made_piece(std::size_t index) const {
   Piece& piece = pieces_[index];
   // A piece is made when a variance first falls into it; threads that need the same piece wait for it.
   std::call_once(piece.made, [&] {
@@ -88,6 +92,16 @@ const MehlerTable::Piece* MehlerTable::find_piece(double variance, double& insid
     if (!reproduces(piece, lowest_log)) piece.series.clear();
   });
   return piece.series.empty() ? nullptr : &piece;
+}
+
+std::optional<MehlerTable::PieceView> MehlerTable::piece(std::size_t index) const {
+  const Piece* piece = made_piece(index);
+  if (piece == nullptr) return std::nullopt;
+  // Without a derivative dual the rises come from values.
+  const Growth& growth = piece->growth;
+  return PieceView{piece->series, stride_,
+                   growth.value,  growth.slope != 0 ? growth.slope : growth.value,
+                   truncations_,  piece->tail_bounds};
 }
 
 bool MehlerTable::interpolate(double variance, std::size_t orders, std::span<double> out) const {

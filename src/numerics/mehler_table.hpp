@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -24,6 +25,8 @@ namespace widelimit::numerics {
 class MehlerTable {
  public:
   static constexpr std::size_t first_coefficient = 3;
+  /// Of the series in log p of a piece of VarianceGrid.
+  static constexpr std::size_t chebyshev_nodes = 24;
 
   /// Refers to the function, the mesh and the window, which must outlive it. `truncations`: ascending numbers of stored
   /// orders that tail_bounds() is wanted for.
@@ -50,6 +53,19 @@ class MehlerTable {
   /// interpolation is not to be had.
   [[nodiscard]] std::span<const double> tail_bounds(double variance) const;
 
+  /// The interpolation of a piece of VarianceGrid, for those who evaluate it elsewhere: number k at the place x, -1 <= x
+  /// <= 1, is sum_m T_m(x) series[m * stride + k], which growth then multiplies by exp(rate * x): E phi by that of
+  /// values, d_k and e_k by that of slopes.
+  struct PieceView {
+    std::span<const double> series;
+    std::size_t stride;
+    double value_growth, slope_growth;
+    std::span<const std::size_t> truncations;
+    std::span<const double> tail_bounds;
+  };
+  /// Nothing where interpolation is not to be had. Made when first asked for.
+  [[nodiscard]] std::optional<PieceView> piece(std::size_t index) const;
+
   /// log of the share of sqrt(E phi'^2), and of sqrt(E phi^2) where phi jumps, that lies past the given
   /// numbers of stored orders (ascending). By Cauchy and Schwarz the series of a pair errs by at most
   /// |rho|^order times the product of two such shares, relative to the root mean squares.
@@ -61,8 +77,6 @@ class MehlerTable {
   [[nodiscard]] SelfSlopes energies(double variance) const;
 
  private:
-  static constexpr std::size_t chebyshev_nodes = 24;
-
   /// How fast root mean squares grow along a piece, which is taken out before interpolation: that of a function like
   /// exp grows by many orders, and all but its largest values would lose their digits.
   struct Growth {
@@ -84,6 +98,8 @@ class MehlerTable {
     std::vector<double> tail_bounds;
   };
 
+  /// A piece that was made; nullptr if its check failed.
+  [[nodiscard]] const Piece* made_piece(std::size_t index) const;
   /// The piece that holds a variance, and its place there, -1 .. 1; nullptr where there is none or its check failed.
   [[nodiscard]] const Piece* find_piece(double variance, double& place) const;
 

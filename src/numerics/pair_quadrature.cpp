@@ -12,14 +12,8 @@
 namespace widelimit::numerics {
 namespace {
 
-constexpr double gaussian_panel = 3.5;  // standard deviations that 15 Gauss points resolve to 1e-16
-constexpr double spacing =
-    0.65;  // of the trapezium rule, in standard deviations: aliasing exp(-2 pi^2 / h^2) = 5e-21
-constexpr std::size_t most_half_nodes = 80;  // spacing * most_half_nodes ~ widest_window
-
-/// Singularities of phi are 0.9 panel widths away (SmoothMesh); the trapezium rule errs by exp(-2 pi distance
-/// / spacing).
-constexpr double panel_per_deviation = 4.1;
+constexpr double spacing = PairQuadrature::spacing;
+constexpr std::size_t most_half_nodes = PairQuadrature::most_half_nodes;
 
 double trapezium_node(std::size_t i) {
   return spacing * (static_cast<double>(i) - static_cast<double>(most_half_nodes));

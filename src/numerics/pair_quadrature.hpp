@@ -23,6 +23,15 @@ namespace widelimit::numerics {
 /// and the variance 1 - rho.
 class PairQuadrature {
  public:
+  /// Standard deviations that 15 Gauss points resolve to 1e-16.
+  static constexpr double gaussian_panel = 3.5;
+  /// Of the trapezium rule, in standard deviations: aliasing exp(-2 pi^2 / h^2) = 5e-21.
+  static constexpr double spacing = 0.65;
+  static constexpr std::size_t most_half_nodes = 80;  ///< spacing * most_half_nodes ~ widest_window
+  /// Singularities of phi are 0.9 panel widths away (SmoothMesh); the trapezium rule errs by exp(-2 pi distance /
+  /// spacing).
+  static constexpr double panel_per_deviation = 4.1;
+
   PairQuadrature(const SmoothFunction& phi, const SmoothMesh& mesh, const EnergyWindow& window)
       : phi_{phi}, mesh_{mesh}, window_{window} {}
 

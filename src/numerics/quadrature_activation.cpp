@@ -19,6 +19,7 @@
 #include "numerics/mehler_slopes.hpp"
 #include "numerics/mehler_table.hpp"
 #include "numerics/pair_quadrature.hpp"
+#include "numerics/quadrature_parts.hpp"
 #include "numerics/rows/series_rows.hpp"
 #include "numerics/smooth_mesh.hpp"
 #include "widelimit/error.hpp"
@@ -78,7 +79,7 @@ class QuadratureActivation::Implementation {
             cusps_among(options.breakpoints, value, options.name), options.name},
         mesh{phi, options.breakpoints, options.reach},
         window{phi, mesh},
-        table{phi, mesh, window, series_truncations.back()},
+        table{phi, mesh, window, series_truncations.back(), series_truncations},
         series_slopes{table},
         deep{phi, mesh, window},
         pairs{phi, mesh, window},
@@ -354,6 +355,15 @@ DualEstimate QuadratureActivation::estimate(double p, double q, double c) const 
           {std::max(std::abs(result.value - fine.value), std::abs(fine.value - coarse.value)),
            std::max(std::abs(result.derivative - fine.derivative),
                     std::abs(fine.derivative - coarse.derivative))}};
+}
+
+QuadratureParts QuadratureActivation::parts() const {
+  const Implementation& all = *implementation_;
+  return {all.phi, all.mesh, all.window, all.table, all.deep.table()};
+}
+
+void QuadratureActivation::require_derivative_dual(const char* needing) const {
+  implementation_->require_derivative_dual(needing);
 }
 
 std::size_t QuadratureActivation::auxiliary_count() const { return implementation_->auxiliary_count(); }

@@ -11,6 +11,8 @@
 
 namespace widelimit::numerics {
 
+struct QuadratureParts;
+
 /// How to integrate your own function.
 struct QuadratureOptions {
   /// Places where phi has features narrower than a tenth of their distance from 0 (they could slip between sampling
@@ -97,6 +99,11 @@ class QuadratureActivation final : public Activation {
   /// row by 64 orders, 10 us by 384, milliseconds elsewhere.
   [[nodiscard]] DualSlopes slopes(double p, double q, double c) const override;
   [[nodiscard]] SelfSlopes self_slopes(double p) const override;
+
+  /// The function with its mesh and tables, for devices (src/numerics/quadrature_parts.hpp).
+  [[nodiscard]] QuadratureParts parts() const;
+  /// ArgumentError, naming what needs it ("the NTK"), where E[phi' phi'] is not to be had.
+  void require_derivative_dual(const char* needing) const;
 
   [[nodiscard]] std::size_t auxiliary_count() const override;
   void prepare(const float* variance, float* const* auxiliary, std::size_t size) const override;

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "kernel/backends/device/entry_source.hpp"
+#include "kernel/backends/device/smooth_nonlinearities.hpp"
 #include "kernel/backends/device/source_beginning.hpp"
 #include "kernel/plan/primitives.hpp"
 
@@ -43,7 +44,7 @@ class Writer {
         memory_{memory},
         options_{options},
         last_reader_(chain.instructions.size(), 0),
-        entries_(options.precision, options.kernel, options.records, names()) {
+        entries_(program, options.precision, options.kernel, options.records, names()) {
     for (std::size_t i = 0; i < chain.instructions.size(); ++i)
       for (const std::size_t input : chain.instructions[i].inputs) last_reader_[input] = i;
   }
@@ -369,7 +370,7 @@ std::string run_kernel_head(const ChainSourceOptions& options) {
       "__attribute__((reqd_work_group_size({0}, 1, 1)))\n"
       "kernel void run({1} lefts, {1} rights, global const ulong* pairs, global const int* offsets,\n"
       "                ulong first_pair, ulong shares, global real* sums, global real* kept,\n"
-      "                global const real* table) {{\n",
+      "                global const real* table, global const real* smooth) {{\n",
       options.group, states);
 }
 
@@ -407,6 +408,7 @@ ChainSource::ChainSource(const Program& program, const Chain& chain, const PairG
                  static_cast<std::size_t>(4 * options.group) * number;
   text_ += source_beginning(options.precision);
   text_ += around_function;
+  text_ += smooth_source_of(program, options.precision);
   text_ += run_kernel_head(options);
   for (std::size_t slot = 0; slot < chain.slot_count; ++slot) {
     text_ += fmt::format("local real slot_k{}[{}];\n", slot, most);

@@ -26,11 +26,11 @@ struct ChainMemory {
 
 /// The beginning of a kernel named `run`, which is that of all steps:
 ///
-///     run(lefts, rights, pairs, offsets, first_pair, shares, sums, kept, table)
+///     run(lefts, rights, pairs, offsets, first_pair, shares, sums, kept, table, smooth)
 ///
 /// with the states of both sides, [pair][left place, right place, same input], offsets or other numbers of a step, what
-/// is kept of the pairs from first_pair on, [pair][NNGP, NTK][number], and the step's table. `shares` work-groups work
-/// on a pair.
+/// is kept of the pairs from first_pair on, [pair][NNGP, NTK][number], the step's table, and SmoothTables. `shares`
+/// work-groups work on a pair.
 std::string run_kernel_head(const ChainSourceOptions& options);
 
 /// The end of a kernel whose items have summed up sum_k, low_k, sum_t and low_t: work-group `group` leaves their sums.

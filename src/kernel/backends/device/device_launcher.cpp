@@ -20,8 +20,9 @@ constexpr std::uint64_t kept_bytes_wanted = std::uint64_t{512} << 20, kept_share
 }  // namespace
 
 template <typename Scalar>
-DeviceLauncher<Scalar>::DeviceLauncher(opencl::Session& session, Index group, StopRequest stop)
-    : session_{session}, group_{group}, stop_{stop}, queue_{session.queue()} {}
+DeviceLauncher<Scalar>::DeviceLauncher(opencl::Session& session, Index group, SmoothTables& smooth,
+                                       StopRequest stop)
+    : session_{session}, group_{group}, smooth_{smooth}, stop_{stop}, queue_{session.queue()} {}
 
 template <typename Scalar>
 Index DeviceLauncher<Scalar>::pairs_at_once(const DevicePair& steps) const {
@@ -43,6 +44,7 @@ void DeviceLauncher<Scalar>::run(const DevicePair& steps, std::span<const Pair> 
   if (pairs.empty()) return;
   session_.reserve(pairs_, pairs.size_bytes());
   queue_.write(pairs_, pairs.data(), pairs.size_bytes());
+  smooth_numbers_ = smooth_.buffer(session_);
   const auto count = static_cast<Index>(pairs.size());
   const Index at_once = std::min(pairs_at_once(steps), count);
   session_.reserve(kept_,
@@ -73,6 +75,7 @@ void DeviceLauncher<Scalar>::run(const DeviceStep& step, const Launch& launch, c
   kernel.set(6, sums_);
   kernel.set(7, kept_);
   kernel.set(8, table(step));
+  kernel.set(9, *smooth_numbers_);
   queue_.run(kernel, groups, static_cast<std::size_t>(group_));
   if (!step.sums) return;
   read_.resize(4 * groups);

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "kernel/backends/device/device_steps.hpp"
+#include "kernel/backends/device/smooth_nonlinearities.hpp"
 #include "opencl/session.hpp"
 #include "widelimit/stop_request.hpp"
 
@@ -17,8 +18,8 @@ namespace widelimit {
 template <typename Scalar>
 class DeviceLauncher {
  public:
-  /// The session must outlive this. `group`: work-items of a work-group.
-  DeviceLauncher(opencl::Session& session, Index group, StopRequest stop);
+  /// The session and the tables must outlive this. `group`: work-items of a work-group.
+  DeviceLauncher(opencl::Session& session, Index group, SmoothTables& smooth, StopRequest stop);
 
   /// Two states, by their places, and whether they are one input's.
   struct Pair {
@@ -42,9 +43,11 @@ class DeviceLauncher {
 
   opencl::Session& session_;
   Index group_;
+  SmoothTables& smooth_;
   StopRequest stop_;
   opencl::Queue queue_;
   opencl::Buffer pairs_, offsets_, sums_, kept_;
+  std::shared_ptr<const opencl::Buffer> smooth_numbers_;  ///< Of this run.
   /// Tables of steps that were launched; these outlive the plan's steps.
   std::map<std::shared_ptr<const std::vector<double>>, opencl::Buffer> tables_;
   std::vector<Scalar> read_;  ///< The sums of a launch.

@@ -38,6 +38,7 @@ DevicePlan::DevicePlan(std::vector<std::shared_ptr<opencl::Session>> sessions, c
   if (precision_ == numerics::formula::Precision::wide && !device.has_double)
     throw DeviceError(
         fmt::format("device: {} has no double precision; choose float, or the device cpu", device.name));
+  smooth_ = std::make_unique<SmoothTables>(plan.program, precision_, plan.kernel);
   if (plan.vectors_only) make_vectors(plan);
 }
 

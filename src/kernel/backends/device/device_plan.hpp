@@ -11,6 +11,7 @@
 
 #include "kernel/backends/device/device_steps.hpp"
 #include "kernel/backends/device/product_source.hpp"
+#include "kernel/backends/device/smooth_nonlinearities.hpp"
 #include "kernel/backends/device/vector_source.hpp"
 #include "opencl/session.hpp"
 
@@ -49,6 +50,8 @@ class DevicePlan {
   [[nodiscard]] const DevicePair& records(const GramPlan& plan, const StateLayout& state) const;
   /// For plans of vectors only.
   [[nodiscard]] const DeviceVectorPlan& vectors() const { return vectors_.value(); }
+  /// What nonlinearities by quadrature read.
+  [[nodiscard]] SmoothTables& smooth() const { return *smooth_; }
   [[nodiscard]] Index group() const { return group_; }
   /// The memory of `wanted` that states may take there: each half of it is a buffer.
   [[nodiscard]] std::size_t state_memory(std::size_t wanted) const;
@@ -66,6 +69,7 @@ class DevicePlan {
   mutable std::atomic<std::size_t> dealt_ = 0;
   numerics::formula::Precision precision_;
   Index group_;
+  std::unique_ptr<SmoothTables> smooth_;
   std::optional<DeviceVectorPlan> vectors_;
   mutable std::mutex making_;
   mutable std::map<std::pair<Shape, Shape>, DevicePair> pairs_;

@@ -39,6 +39,7 @@ opencl::Kernel DeviceProducts<Scalar>::kernel(const std::string& source, const P
   made.set(3, columns.buffer());
   made.set(4, static_cast<std::uint32_t>(columns.size()));
   made.set(5, static_cast<std::uint32_t>(shares_of(columns)));
+  made.set(6, *smooth_);
   return made;
 }
 
@@ -73,8 +74,8 @@ void DeviceProducts<Scalar>::multiply(Wanted wanted, const PackedInputs<Scalar>&
   const opencl::Buffer sums = session_.buffer(static_cast<std::size_t>(tiles * bytes_of_tile));
   const opencl::Buffer results = session_.buffer(bytes_of(rows.blocks() * side * width));
   opencl::Kernel chain = kernel(source_.products(wanted, width), rows, columns);
-  chain.set(6, vectors);
-  chain.set(7, sums);
+  chain.set(7, vectors);
+  chain.set(8, sums);
   opencl::Kernel add = session_.kernel(MatrixFreeSource::additions(width), "add");
   add.set(0, sums);
   add.set(1, static_cast<std::uint32_t>(shares));
@@ -107,7 +108,7 @@ Matrix<double> DeviceProducts<Scalar>::entries(Wanted wanted, const PackedInputs
   const auto bytes = static_cast<std::size_t>(tiles * bytes_of_tile);
   const opencl::Buffer entries = session_.buffer(bytes);
   opencl::Kernel chain = kernel(source_.entries(wanted), rows, columns);
-  chain.set(6, entries);
+  chain.set(7, entries);
   for (Index tile = first / side; tile < last; tile += tiles) {
     stop_.check();
     chain.set(2, static_cast<std::uint32_t>(tile));

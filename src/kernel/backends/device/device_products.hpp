@@ -1,5 +1,8 @@
 #pragma once
 
+#include <memory>
+#include <utility>
+
 #include "kernel/backends/device/packed_inputs.hpp"
 #include "widelimit/matrix.hpp"
 #include "widelimit/stop_request.hpp"
@@ -13,8 +16,14 @@ class DeviceProducts {
   /// Vectors that are multiplied together: as many as fill a multiple of the smaller number, up to the larger one.
   static constexpr Index few_vectors = 16, most_vectors = 64;
 
-  DeviceProducts(const MatrixFreeSource& source, opencl::Session& session, StopRequest stop)
-      : source_{source}, session_{session}, queue_{session.queue()}, stop_{stop} {}
+  /// `smooth`: SmoothTables.
+  DeviceProducts(const MatrixFreeSource& source, opencl::Session& session,
+                 std::shared_ptr<const opencl::Buffer> smooth, StopRequest stop)
+      : source_{source},
+        session_{session},
+        smooth_{std::move(smooth)},
+        queue_{session.queue()},
+        stop_{stop} {}
 
   /// K(rows, columns) v, [rows, vectors]. NumericalError if it is not finite.
   [[nodiscard]] Matrix<double> multiply(Wanted wanted, const PackedInputs<Scalar>& rows,
@@ -36,6 +45,7 @@ class DeviceProducts {
 
   const MatrixFreeSource& source_;
   opencl::Session& session_;
+  std::shared_ptr<const opencl::Buffer> smooth_;
   opencl::Queue queue_;
   StopRequest stop_;
 };

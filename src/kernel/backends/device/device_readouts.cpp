@@ -9,7 +9,7 @@ template <typename Scalar>
 DeviceReadouts<Scalar>::DeviceReadouts(const GramPlan& plan, StopRequest stop)
     : plan_{plan},
       device_{plan.device->next_device()},
-      launcher_(plan.device->session(device_), plan.device->group(), stop) {}
+      launcher_(plan.device->session(device_), plan.device->group(), plan.device->smooth(), stop) {}
 
 template <typename Scalar>
 void DeviceReadouts<Scalar>::run(const Tile<Scalar>& tile, const DeviceStates<Scalar>& left,

@@ -34,6 +34,7 @@ DeviceStates<Scalar>::DeviceStates(const GramPlan& plan, const StateBlock<Scalar
     : first_{block[block.begin()].numbers()}, count_{block.end() - block.begin()} {
   if (!plan.vectors_only)
     for (Index i = block.begin(); i < block.end(); ++i) check_logits(plan.program, block[i]);
+  for (Index i = block.begin(); i < block.end(); ++i) plan.device->smooth().require(plan.program, block[i]);
   for (const auto& session : plan.device->sessions()) {
     Place& place = places_.emplace_back(
         Place{session->buffer(static_cast<std::size_t>(block.size()) * sizeof(Scalar)), {}});
@@ -53,6 +54,8 @@ void DeviceStates<Scalar>::record_vectors(const DevicePlan& plan, opencl::Sessio
   kernel.set(0, place.buffer);
   kernel.set(1, static_cast<std::uint64_t>(count_));
   kernel.set(2, place.numbers);
+  const auto smooth = plan.smooth().buffer(session);
+  kernel.set(3, *smooth);
   const Index group = plan.group();
   opencl::Queue queue = session.queue();
   queue.run(kernel, static_cast<std::size_t>((count_ + group - 1) / group), static_cast<std::size_t>(group));
@@ -64,7 +67,7 @@ void DeviceStates<Scalar>::record_positions(const GramPlan& plan, opencl::Sessio
                                             const Place& place, const StateBlock<Scalar>& block,
                                             StopRequest stop) {
   const DevicePlan& device = *plan.device;
-  DeviceLauncher<Scalar> launcher(session, device.group(), stop);
+  DeviceLauncher<Scalar> launcher(session, device.group(), device.smooth(), stop);
   using Pair = typename DeviceLauncher<Scalar>::Pair;
   std::map<const StateLayout*, std::vector<Pair>> itself;
   for (Index i = block.begin(); i < block.end(); ++i)

@@ -122,6 +122,8 @@ void DeviceVectors<Scalar>::evaluate(const Side& left, const Side& right, bool s
   kernel.set(9, products_);
   kernel.set(10, multiples_);
   kernel.set(11, values_);
+  smooth_ = device_.smooth().buffer(device_.session(number_));
+  kernel.set(12, *smooth_);
   queue_.run(kernel, groups_of(rows_ * columns_, device_.group()), static_cast<std::size_t>(device_.group()));
 }
 

@@ -45,7 +45,8 @@ class DeviceVectors final : public TileBackend<Scalar> {
   opencl::Queue queue_;
   StopRequest stop_;
   opencl::Buffer products_, multiples_, values_;
-  opencl::HostMemory read_;  ///< [NNGP, NTK][row][column]
+  std::shared_ptr<const opencl::Buffer> smooth_;  ///< SmoothTables, while a kernel reads them.
+  opencl::HostMemory read_;                       ///< [NNGP, NTK][row][column]
   Index rows_ = 0, columns_ = 0;
 };
 

@@ -7,6 +7,7 @@
 #include <numbers>
 #include <vector>
 
+#include "kernel/backends/device/smooth_nonlinearities.hpp"
 #include "kernel/backends/device/source_beginning.hpp"
 
 namespace widelimit {
@@ -240,9 +241,15 @@ std::string listed(const std::vector<double>& numbers, Precision precision) {
 
 }  // namespace
 
-DualAttentionSource::DualAttentionSource(const DualAttentionStage& stage, const DualAttentionPlaces& places,
-                                         const ChainSourceOptions& options, Index kept_size)
-    : stage_{stage}, form_{stage.form()}, places_{places}, options_{options}, size_{kept_size} {}
+DualAttentionSource::DualAttentionSource(const Program& program, const DualAttentionStage& stage,
+                                         const DualAttentionPlaces& places, const ChainSourceOptions& options,
+                                         Index kept_size)
+    : program_{program},
+      stage_{stage},
+      form_{stage.form()},
+      places_{places},
+      options_{options},
+      size_{kept_size} {}
 
 bool DualAttentionSource::has_tables(const DualAttentionStage::Form& form) {
   return form.is_homogeneous && form.sees_everything && !form.turns;
@@ -282,7 +289,8 @@ std::string DualAttentionSource::beginning() const {
       "#define MIRROR {}\n",
       literal(form_.factor), literal(form_.bias), literal(form_.query_key_square), literal(form_.query_bias),
       literal(form_.key_bias), literal(form_.mirror));
-  return text + dual_functions + (interpolates(form_) ? node_tables() : "");
+  return text + smooth_source_of(program_, options_.precision) + dual_functions +
+         (interpolates(form_) ? node_tables() : "");
 }
 
 /// Chebyshev's nodes in [-1, 1], and what Lagrange's polynomials are divided by.
@@ -308,16 +316,17 @@ std::string DualAttentionSource::node_tables() const {
 
 std::string DualAttentionSource::dual_function() const {
   if (form_.is_identity) return "";
-  const auto formula = stage_.dual();
+  const auto formula = device_formula(program_, stage_);
   Statements in(options_.precision, "v");
   const std::vector<Symbol> left = prepared_logits(in, *formula, "p"),
                             right = prepared_logits(in, *formula, "q");
   const auto mapped = formula->apply(left, right, Symbol(in, "c"));
-  return fmt::format(
-      "// E[phi phi] and E[phi' phi'] for the variances p and q and the covariance c.\n"
-      "inline void dual(real p, real q, real c, real* value, real* slope) {{\n{}*value = {};\n*slope = "
-      "{};\n}}\n",
-      in.text(), mapped.value.written(in), mapped.factor.written(in));
+  const std::string text = fmt::format("{}*value = {};\n*slope = {};\n", in.text(), mapped.value.written(in),
+                                       mapped.factor.written(in));
+  // E[phi phi] and E[phi' phi'] for the variances p and q and the covariance c.
+  return "inline void dual_of(real p, real q, real c, global const real* smooth, real* value, real* slope) "
+         "{\n" +
+         text + "}\n#define dual(p, q, c, value, slope) dual_of(p, q, c, smooth, value, slope)\n";
 }
 
 MatrixKernel DualAttentionSource::kernel(const char* body, const KeptPlanes* planes, Index items) const {

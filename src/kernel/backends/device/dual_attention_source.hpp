@@ -22,8 +22,8 @@ struct DualAttentionPlaces {
 ///     from a dual for every (i, j) otherwise: sums().
 class DualAttentionSource {
  public:
-  DualAttentionSource(const DualAttentionStage& stage, const DualAttentionPlaces& places,
-                      const ChainSourceOptions& options, Index kept_size);
+  DualAttentionSource(const Program& program, const DualAttentionStage& stage,
+                      const DualAttentionPlaces& places, const ChainSourceOptions& options, Index kept_size);
 
   /// Whether sums come from tables.
   [[nodiscard]] static bool has_tables(const DualAttentionStage::Form& form);
@@ -52,6 +52,7 @@ class DualAttentionSource {
   [[nodiscard]] std::string node_tables() const;
   [[nodiscard]] MatrixKernel kernel(const char* body, const KeptPlanes* planes, Index items) const;
 
+  const Program& program_;
   const DualAttentionStage& stage_;
   DualAttentionStage::Form form_;
   DualAttentionPlaces places_;

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "kernel/backends/device/dual_attention_source.hpp"
+#include "kernel/backends/device/smooth_nonlinearities.hpp"
 #include "widelimit/error.hpp"
 
 namespace widelimit {
@@ -45,7 +46,7 @@ class DualAttentionSteps {
   }
 
   std::vector<DeviceStep> steps() {
-    const DualAttentionSource source(stage_, places_, options_, kept_.size);
+    const DualAttentionSource source(of_.program, stage_, places_, options_, kept_.size);
     const KeptPlanes& after = kept_.nodes.at(of_.node);
     add_values();
     if (!DualAttentionSource::has_tables(form_)) {
@@ -62,7 +63,7 @@ class DualAttentionSteps {
   }
 
   DeviceStep record() {
-    const DualAttentionSource source(stage_, places_, options_, kept_.size);
+    const DualAttentionSource source(of_.program, stage_, places_, options_, kept_.size);
     add(source.variances(kept_.nodes.at(input_)), matrix_entries_of_item * options_.group);
     if (form_.has_encodings) {
       const auto encodings = stage_.encodings(left_, left_);
@@ -108,6 +109,13 @@ class DualAttentionSteps {
   std::vector<DeviceStep> steps_;
 };
 
+/// Nonlinearities by quadrature have tables for all variances that they can resolve, and say so themselves.
+double largest_variance(const DualAttentionStage& stage, numerics::formula::Precision precision) {
+  const auto formula = stage.dual();
+  if (formula != nullptr) return formula->largest_variance(precision);
+  return precision == numerics::formula::Precision::wide ? 1e150 : 1e18;
+}
+
 }  // namespace
 
 const DualAttentionStage* dual_attention(const Operation& operation) {
@@ -116,7 +124,8 @@ const DualAttentionStage* dual_attention(const Operation& operation) {
 
 std::string dual_attention_gap(const DualAttentionStage& stage) {
   const auto formula = stage.dual();
-  return stage.form().is_identity || (formula != nullptr && formula->prepares())
+  return stage.form().is_identity || (formula != nullptr && formula->prepares()) ||
+                 smooth_nonlinearity(stage) != nullptr
              ? ""
              : "weights by a formula that devices cannot read";
 }
@@ -147,7 +156,7 @@ void check_logits(const Node& node, double variance, numerics::formula::Precisio
   const double query = variance + form.query_bias, key = variance + form.key_bias;
   // Deviations are factors of homogeneous weights, so that there is no product of variances.
   const double largest = form.is_homogeneous ? std::max(query, key) : form.query_key_square * query * key,
-               most = stage.dual()->largest_variance(precision);
+               most = largest_variance(stage, precision);
   if (!(largest <= most))
     throw NumericalError(fmt::format(
         "{}: expected variances of logits of at most {:g} on a device in this precision, got {:g}; choose "

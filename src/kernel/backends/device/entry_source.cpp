@@ -3,6 +3,7 @@
 #include <limits>
 #include <stdexcept>
 
+#include "kernel/backends/device/smooth_nonlinearities.hpp"
 #include "network/linear_stages.hpp"
 #include "numerics/closed_form.hpp"
 
@@ -28,7 +29,7 @@ bool keeps_factors(const RowStage& stage, const RowFormula& formula) {
 
 bool has_source(const RowStage& stage) {
   return dynamic_cast<const AffineEntryStage*>(&stage) != nullptr ||
-         numerics::formula::formula_of(stage) != nullptr;
+         numerics::formula::formula_of(stage) != nullptr || smooth_nonlinearity(stage) != nullptr;
 }
 
 bool prepares_entries(const RowStage& stage) {
@@ -75,7 +76,7 @@ bool EntrySource::write_row(std::size_t i, const Instruction& instruction, const
                        : "0");
     return false;
   }
-  const auto formula = numerics::formula::formula_of(stage);
+  const auto formula = device_formula(program_, stage);
   if (formula == nullptr) throw std::logic_error("device: a stage without formula");
   const std::size_t input = instruction.inputs[0];
   declare(i, names_.value(input, 'k'), with_ntk() ? names_.value(input, 't') : "0");

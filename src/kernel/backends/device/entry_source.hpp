@@ -40,8 +40,13 @@ class EntrySource {
   };
 
   /// `records`: inputs meet themselves, and leave the auxiliary numbers that come from their variances.
-  EntrySource(numerics::formula::Precision precision, Kernel kernel, bool records, Names names)
-      : precision_{precision}, kernel_{kernel}, records_{records}, names_{std::move(names)} {}
+  EntrySource(const Program& program, numerics::formula::Precision precision, Kernel kernel, bool records,
+              Names names)
+      : program_{program},
+        precision_{precision},
+        kernel_{kernel},
+        records_{records},
+        names_{std::move(names)} {}
 
   void declare(std::size_t i, const std::string& nngp, const std::string& ntk);
   /// K' = scale K + bias, after the sum over a window; T' = K' + scale T, or scale T without weights.
@@ -79,6 +84,7 @@ class EntrySource {
   void write_multiples(std::size_t i, const Instruction& instruction,
                        const numerics::formula::RowFormula& formula);
 
+  const Program& program_;
   numerics::formula::Precision precision_;
   Kernel kernel_;
   bool records_;

@@ -10,6 +10,7 @@
 #include "kernel/backends/device/device_choice.hpp"
 #include "kernel/backends/device/device_products.hpp"
 #include "kernel/backends/device/product_plan.hpp"
+#include "kernel/backends/device/smooth_nonlinearities.hpp"
 #include "kernel/inputs/copied_inputs.hpp"
 #include "kernel/inputs/require_inputs.hpp"
 #include "kernel/run/gram_run.hpp"
@@ -52,7 +53,14 @@ template <typename Scalar, typename Result>
 class Engine {
  public:
   Engine(GramPlan plan, std::shared_ptr<opencl::Session> session, const GramOptions& options)
-      : plan_{std::move(plan)}, session_{std::move(session)}, options_{options}, source_{checked_source()} {}
+      : plan_{std::move(plan)},
+        session_{std::move(session)},
+        options_{options},
+        source_{checked_source()},
+        smooth_{plan_.program,
+                sizeof(Scalar) == sizeof(float) ? numerics::formula::Precision::narrow
+                                                : numerics::formula::Precision::wide,
+                Kernel::with_ntk} {}
   Engine(const Engine&) = delete;
 
   /// Copies inputs to the device. `own`: receives their own kernels, [input][NNGP, NTK].
@@ -68,6 +76,7 @@ class Engine {
       const Index end = std::min(begin + inputs_at_once, x.size());
       const auto block = computation.make_states(inputs, begin, end);
       for (Index i = begin; i < end; ++i) {
+        smooth_.require(plan.program, block.states[i]);
         Scalar* next = numbers.data() + i / side * (side * source_.size()) + i % side;
         for (const NodeId node : source_.sources())
           for (const Scalar number : vector_of(plan, node, block.states[i])) {
@@ -76,7 +85,7 @@ class Engine {
           }
       }
     }
-    std::vector<Scalar> kernels = packed.record(numbers, queue);
+    std::vector<Scalar> kernels = packed.record(numbers, *smooth_.buffer(*session_), queue);
     if (own != nullptr) *own = std::move(kernels);
     return packed;
   }
@@ -85,7 +94,7 @@ class Engine {
   [[nodiscard]] const MatrixFreeSource& source() const { return source_; }
   [[nodiscard]] opencl::Session& session() const { return *session_; }
   [[nodiscard]] DeviceProducts<Scalar> products() const {
-    return {source_, *session_, StopRequest(options_.stop)};
+    return {source_, *session_, smooth_.buffer(*session_), StopRequest(options_.stop)};
   }
 
  private:
@@ -111,6 +120,7 @@ class Engine {
   std::shared_ptr<opencl::Session> session_;
   GramOptions options_;
   MatrixFreeSource source_;
+  mutable SmoothTables smooth_;
 };
 
 }  // namespace kernel_products

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "kernel/backends/device/smooth_nonlinearities.hpp"
 #include "kernel/backends/device/source_beginning.hpp"
 #include "kernel/inputs/multiples.hpp"
 
@@ -72,7 +73,7 @@ std::size_t MatrixFreeSource::local_bytes() const {
 std::string MatrixFreeSource::beginning() const {
   // Sums are those of double in any case.
   return "#pragma OPENCL EXTENSION cl_khr_fp64 : enable\n" + source_beginning(precision_) +
-         fmt::format("#define SIZE {}\n{}", size_, vector_functions);
+         smooth_source_of(program_, precision_) + fmt::format("#define SIZE {}\n{}", size_, vector_functions);
 }
 
 std::string MatrixFreeSource::inverse(std::size_t source) const {
@@ -82,7 +83,7 @@ std::string MatrixFreeSource::inverse(std::size_t source) const {
 std::string MatrixFreeSource::record() const {
   const ScalarSource recursion = scalar(Kernel::with_ntk, true);
   std::string text = beginning() + R"(
-kernel void record(global real* inputs, ulong count, global real* own) {
+kernel void record(global real* inputs, ulong count, global real* own, global const real* smooth) {
   const ulong input = get_global_id(0);
   if (input >= count) return;
   global real* vectors = inputs + input / SIDE * (SIZE * SIDE) + input % SIDE;
@@ -172,7 +173,8 @@ std::string MatrixFreeSource::tiles(Wanted wanted, const std::string& arguments,
       fmt::format(R"(
 __attribute__((reqd_work_group_size(256, 1, 1)))
 kernel void run(global const real* restrict lefts, global const uint* restrict numbers, uint first_tile,
-                global const real* restrict rights, uint count, uint shares, {}) {{
+                global const real* restrict rights, uint count, uint shares,
+                global const real* restrict smooth, {}) {{
   local real pool[{}];
   const int lane = (int)get_local_id(0), first_row = lane / 16 * 4, first_column = lane % 16 * 4;
   const uint group = (uint)get_group_id(0), row_tile = first_tile + group / shares, share = group % shares;

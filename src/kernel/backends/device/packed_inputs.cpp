@@ -63,7 +63,7 @@ void PackedInputs<Scalar>::set_numbers_in_order(opencl::Queue& queue) {
 
 template <typename Scalar>
 std::vector<Scalar> PackedInputs<Scalar>::record(const std::vector<Scalar>& numbers,
-                                                 opencl::Queue& queue) const {
+                                                 const opencl::Buffer& smooth, opencl::Queue& queue) const {
   queue.write(blocks_, numbers.data(), numbers.size() * sizeof(Scalar));
   const auto places = static_cast<std::uint64_t>(blocks() * side);
   std::vector<Scalar> own(2 * places);
@@ -72,6 +72,7 @@ std::vector<Scalar> PackedInputs<Scalar>::record(const std::vector<Scalar>& numb
   kernel.set(0, blocks_);
   kernel.set(1, places);
   kernel.set(2, kernels);
+  kernel.set(3, smooth);
   queue.run(kernel, places / record_group, record_group);
   queue.read(kernels, own.data(), own.size() * sizeof(Scalar));
   own.resize(static_cast<std::size_t>(2 * count_));

@@ -45,7 +45,7 @@ ScalarSource::ScalarSource(const Program& program, const StateLayout& state,
   const PackedNumbers packed(program, state);
   numbers_ = packed.places();
   const auto& instructions = program.pair_rows.instructions;
-  EntrySource entries(options.precision, options.kernel, options.records,
+  EntrySource entries(program, options.precision, options.kernel, options.records,
                       {.value = [](std::size_t i, char kernel) { return fmt::format("{}{}", kernel, i); },
                        .number =
                            [&](EntrySource::Side side, NodeId node, std::size_t k) {

@@ -3,16 +3,20 @@
 #include <fmt/format.h>
 
 #include "kernel/backends/device/product_source.hpp"
+#include "kernel/backends/device/smooth_nonlinearities.hpp"
 #include "kernel/backends/device/source_beginning.hpp"
 
 namespace widelimit {
 namespace {
 
-std::string record_source(const ScalarSource& recursion, const std::vector<VectorSource::Source>& sources,
-                          Index leading, numerics::formula::Precision precision) {
-  std::string text = source_beginning(precision) + mean_product_function;
+std::string record_source(const Program& program, const ScalarSource& recursion,
+                          const std::vector<VectorSource::Source>& sources, Index leading,
+                          numerics::formula::Precision precision) {
+  std::string text =
+      source_beginning(precision) + mean_product_function + smooth_source_of(program, precision);
   text +=
-      "kernel void record(global const real* states, ulong count, global real* numbers) {\n"
+      "kernel void record(global const real* states, ulong count, global real* numbers,\n                   "
+      "global const real* smooth) {\n"
       "const ulong input = get_global_id(0);\nif (input >= count) return;\n";
   for (std::size_t s = 0; s < sources.size(); ++s)
     text += fmt::format(
@@ -24,14 +28,14 @@ std::string record_source(const ScalarSource& recursion, const std::vector<Vecto
   return text + recursion.text() + "}\n";
 }
 
-std::string values_source(const ScalarSource& recursion, std::size_t sources,
+std::string values_source(const Program& program, const ScalarSource& recursion, std::size_t sources,
                           numerics::formula::Precision precision, Kernel kernel) {
-  std::string text = source_beginning(precision);
+  std::string text = source_beginning(precision) + smooth_source_of(program, precision);
   text += fmt::format(
       "kernel void values(global const real* lefts, ulong left_first, ulong left_count,\n"
       "                   global const real* rights, ulong right_first, ulong right_count,\n"
       "                   int rows, int columns, int symmetric, global const real* products,\n"
-      "                   global const uchar* found, global real* values) {{\n"
+      "                   global const uchar* found, global real* values, global const real* smooth) {{\n"
       "const int entry = (int)get_global_id(0), entries = rows * columns;\nif (entry >= entries) return;\n"
       "const ulong i = left_first + entry / columns, j = right_first + entry % columns;\n"
       "const int same = symmetric && i == j, multiples = found[entry];\n"
@@ -60,8 +64,8 @@ VectorSource::VectorSource(const Program& program, const StateLayout& state,
       program, state,
       {.precision = precision, .kernel = kernel, .stride = "left_count", .right_stride = "right_count"});
   numbers_ = static_cast<Index>(2 * sources.size() + pairs.numbers().size());
-  record_ = record_source(recording, sources, state.size, precision);
-  values_ = values_source(pairs, sources.size(), precision, kernel);
+  record_ = record_source(program, recording, sources, state.size, precision);
+  values_ = values_source(program, pairs, sources.size(), precision, kernel);
 }
 
 }  // namespace widelimit

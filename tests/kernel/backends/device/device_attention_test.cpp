@@ -197,11 +197,12 @@ TEST_CASE("attention that devices cannot compute is named") {
           x, on_device());
     });
   };
-  const std::string sampled = message_of(R"("softmax")"), quadrature = message_of(R"("tanh")");
+  const std::string sampled = message_of(R"("softmax")"),
+                    growing = message_of(R"({"layer": "gaussian", "b": 0.01})");
   CHECK(sampled.find("layers[2] (attention) has covariances that are needed as a whole") !=
         std::string::npos);
   CHECK(sampled.find("choose the device cpu") != std::string::npos);
-  CHECK(quadrature.find("layers[2] (attention) has weights by a formula that devices cannot read") !=
+  CHECK(growing.find("layers[2] (attention) has weights by a formula that devices cannot read") !=
         std::string::npos);
 }
 

@@ -241,9 +241,10 @@ TEST_CASE("what devices cannot compute is an error that names the layer") {
   const auto error_of = [&](const std::string& layers, const GramOptions& options) {
     return error_message<DeviceError>([&] { return gram(network_of(layers), x, options); });
   };
-  const std::string tanh = error_of(conv + R"({"layer": "tanh"},)" + conv + gap, on_device());
-  CHECK(tanh.find("layers[1] (tanh) has a formula that devices cannot read") != std::string::npos);
-  CHECK(tanh.find("choose the device cpu") != std::string::npos);
+  const std::string growing =
+      error_of(conv + R"({"layer": "gaussian", "b": 0.01},)" + conv + gap, on_device());
+  CHECK(growing.find("layers[1] (gaussian) has a formula that devices cannot read") != std::string::npos);
+  CHECK(growing.find("choose the device cpu") != std::string::npos);
   GramOptions unknown = on_device();
   unknown.device = "abacus";
   const std::string none = error_of(conv + gap, unknown);

@@ -159,10 +159,10 @@ TEST_CASE("networks that are computed in double because they are deep") {
 
 TEST_CASE("what devices cannot compute of vectors is an error that names the layer") {
   const Inputs<float> x(xt::xarray<float>(xt::ones<float>({2, 4})));
-  const std::string tanh =
-      error_message<DeviceError>([&] { return gram(network_of(dense(1, R"("tanh")")), x, on_device()); });
-  CHECK(tanh.find("layers[1] (tanh) has a formula that devices cannot read") != std::string::npos);
-  CHECK(tanh.find("choose the device cpu") != std::string::npos);
+  const std::string growing = error_message<DeviceError>(
+      [&] { return gram(network_of(dense(1, R"("gaussian", "b": 0.01)")), x, on_device()); });
+  CHECK(growing.find("layers[1] (gaussian) has a formula that devices cannot read") != std::string::npos);
+  CHECK(growing.find("choose the device cpu") != std::string::npos);
 }
 
 }  // namespace
