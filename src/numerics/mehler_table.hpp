@@ -53,8 +53,8 @@ class MehlerTable {
   /// interpolation is not to be had.
   [[nodiscard]] std::span<const double> tail_bounds(double variance) const;
 
-  /// The interpolation of a piece of VarianceGrid, for those who evaluate it elsewhere: number k at the place x, -1 <= x
-  /// <= 1, is sum_m T_m(x) series[m * stride + k], which growth then multiplies by exp(rate * x): E phi by that of
+  /// The interpolation of a piece of VarianceGrid, for those who evaluate it elsewhere: number k at the place x, -1 <=
+  /// x <= 1, is sum_m T_m(x) series[m * stride + k], which growth then multiplies by exp(rate * x): E phi by that of
   /// values, d_k and e_k by that of slopes.
   struct PieceView {
     std::span<const double> series;

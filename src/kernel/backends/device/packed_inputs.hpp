@@ -18,7 +18,8 @@ class PackedInputs {
   PackedInputs(const MatrixFreeSource& source, opencl::Session& session, const PackedInputs& all,
                std::span<const Index> numbers);
 
-  /// Copies the inputs there, [block][number][input], and records them with SmoothTables. Returns their own kernels, [input][NNGP, NTK].
+  /// Copies the inputs there, [block][number][input], and records them with SmoothTables. Returns their own
+  /// kernels, [input][NNGP, NTK].
   [[nodiscard]] std::vector<Scalar> record(const std::vector<Scalar>& numbers, const opencl::Buffer& smooth,
                                            opencl::Queue& queue) const;
 

@@ -26,8 +26,8 @@ namespace widelimit {
 [[nodiscard]] std::vector<std::shared_ptr<const numerics::QuadratureActivation>> smooth_nonlinearities(
     const Program& program);
 
-/// What devices compute of a stage: its own formula, or a call of smooth_dual() with the tables of `smooth`, an argument
-/// of the kernel. Null if they cannot.
+/// What devices compute of a stage: its own formula, or a call of smooth_dual() with the tables of `smooth`, an
+/// argument of the kernel. Null if they cannot.
 [[nodiscard]] numerics::formula::RowFormulaPointer device_formula(const Program& program,
                                                                   const RowStage& stage);
 [[nodiscard]] numerics::formula::RowFormulaPointer device_formula(const Program& program,

@@ -76,7 +76,8 @@ inline real smooth_window(global const real* t, real p) {
 
 inline real smooth_density(real z) { return SMOOTH_DENSITY * exp(-z * z / 2); }
 
-// One variable of a pair is slope g + deviation x with independent standard normal g and x; x is taken as far as window.
+// One variable of a pair is slope g + deviation x with independent standard normal g and x; x is taken as far as
+// window.
 typedef struct {
   real slope, deviation, window;
 } smooth_side;

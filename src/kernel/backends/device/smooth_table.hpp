@@ -13,13 +13,13 @@ namespace widelimit {
 /// The numbers from which devices compute the dual of a nonlinearity by quadrature (smooth_dual() of smooth_source()):
 ///
 ///     [header]     the numbers named below
-///     [3 * piece]  for every piece of VarianceGrid the window in standard deviations, and where the tables of its short
-///                  and its deep series begin, 0 where there is none
+///     [3 * piece]  for every piece of VarianceGrid the window in standard deviations, and where the tables of its
+///                  short and its deep series begin, 0 where there is none
 ///     panels       their edges, and for each the end nearer to 0, phi there, and [rise from there over the distance,
 ///                  phi'][degree] of a Chebyshev series
 ///     breakpoints
-///     series       for each piece that was asked for: growth of means and of slopes; [truncation] logarithms of what is
-///                  left; [truncation] terms that the precision needs; [E phi, d_k, e_k where they differ][term]
+///     series       for each piece that was asked for: growth of means and of slopes; [truncation] logarithms of what
+///                  is left; [truncation] terms that the precision needs; [E phi, d_k, e_k where they differ][term]
 ///
 /// Places count from the beginning. They are whole numbers below 2^24, which float holds.
 class SmoothTable {

@@ -104,7 +104,8 @@ TEST_CASE("entries do not depend on what else was asked for") {
   const xt::xarray<float> numbers = xt::cast<float>(inputs_of({6}));
   const Network network = network_of(dense + tanh + dense + softplus + R"({"layer": "dense"})");
   const xt::xarray<float> small = xt::view(numbers, xt::range(0, 5));
-  const auto few = gram(network, Inputs<float>(small), on_device()), all = gram(network, Inputs<float>(numbers), on_device());
+  const auto few = gram(network, Inputs<float>(small), on_device()),
+             all = gram(network, Inputs<float>(numbers), on_device());
   CHECK(few.nngp == all.nngp.topLeftCorner(5, 5));
   CHECK(few.ntk == all.ntk.topLeftCorner(5, 5));
 }
