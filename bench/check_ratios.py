@@ -22,7 +22,7 @@ import sys
 PROJECT = pathlib.Path(__file__).resolve().parent.parent
 FILE = PROJECT / "bench/ratios.json"
 SIDE_BY_SIDE = PROJECT / "build/release/bench/side_by_side"
-SECTIONS = ("map", "conv", "networks", "threads", "dense", "regression")
+SECTIONS = ("map", "conv", "networks", "threads", "dense", "regression", "pages")
 WORSE = 1.1
 LINE = re.compile(r"^(?P<measure>.{52}) +(?P<ours>\S+) +(?P<limit>\S+) +(?P<unit>\S+) +(?P<ratio>\S+) +\S+$")
 WORKLOADS = {

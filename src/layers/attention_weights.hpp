@@ -1,6 +1,7 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstdlib>
 #include <limits>
@@ -78,7 +79,7 @@ class AttentionRows {
   void apply_softmax(Scalar* row, Index a) const {
     if (seen_.of(a).empty()) return;
     Scalar largest = -std::numeric_limits<Scalar>::infinity();
-    for_each_seen(a, [&](Index i) { largest = std::max(largest, row[i]); });
+    for (const PositionRange& range : seen_.of(a)) largest = std::max(largest, largest_of(row, range));
     if (alibi_slope_ == 0 && !adds_one_ && scale_ <= static_cast<double>(std::numeric_limits<Scalar>::max()))
       return apply_plain_softmax(row, largest, a);
     const auto below_largest = [&](Index i) {
@@ -97,6 +98,22 @@ class AttentionRows {
     // others.
     if (adds_one_) sum += std::exp(-(scale_ * static_cast<double>(largest) + top));
     divide(row, sum, a);
+  }
+
+  /// Several maxima side by side, of which the compiler makes vectors; one would wait for itself at every number.
+  template <typename Scalar>
+  static Scalar largest_of(const Scalar* row, const PositionRange& range) {
+    constexpr Index lanes = 16;
+    std::array<Scalar, lanes> most{};
+    most.fill(-std::numeric_limits<Scalar>::infinity());
+    Index i = range.begin;
+    for (; i + lanes <= range.end; i += lanes)
+      for (Index lane = 0; lane < lanes; ++lane) {
+        Scalar& largest = most[static_cast<std::size_t>(lane)];
+        largest = std::max(largest, row[i + lane]);
+      }
+    for (; i < range.end; ++i) most[0] = std::max(most[0], row[i]);
+    return *std::max_element(most.begin(), most.end());
   }
 
   /// The error of a row's sum would be that of all its weights, so that it is added up and divided by in double.

@@ -8,9 +8,8 @@ namespace widelimit::numerics {
 
 void advise_large_pages([[maybe_unused]] void* begin, [[maybe_unused]] std::size_t bytes) noexcept {
 #ifdef MADV_HUGEPAGE
-  constexpr std::uintptr_t large = std::uintptr_t{2} << 20;
-  constexpr std::size_t fewest = 4;
-  if (bytes < fewest * large) return;
+  if (!serves_large_pages(bytes)) return;
+  constexpr std::uintptr_t large = large_page;
   // Whole large pages only, which belong to nobody else.
   const auto address = reinterpret_cast<std::uintptr_t>(begin);
   const std::uintptr_t first = (address + large - 1) / large * large, end = (address + bytes) / large * large;

@@ -1,6 +1,8 @@
-// Weighted sums over pieces and the exponentials of softmax against plain loops, on any instruction set.
+// Weighted sums over pieces, products with few columns and the exponentials of softmax against plain loops, on any
+// instruction set.
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <limits>
@@ -8,6 +10,7 @@
 #include <vector>
 
 #include "numerics/rows/exponential_rows.hpp"
+#include "numerics/rows/few_columns.hpp"
 #include "numerics/rows/piece_sums.hpp"
 
 namespace widelimit::testing {
@@ -43,6 +46,48 @@ TEST_CASE_TEMPLATE("weighted sums over pieces", Scalar, float, double) {
   CHECK(alone[1] == 2);
   piece_sums<Scalar>().add(nullptr, 0, alone.data());
   CHECK(alone[0] == sums[0]);
+}
+
+/// Sums of FewColumns::terms products in Scalar, added up in double.
+template <typename Scalar, typename Entry>
+double plain_product(std::size_t size, const Entry& entry, const Scalar* column) {
+  constexpr std::size_t columns = FewColumns<Scalar>::columns, terms = FewColumns<Scalar>::terms;
+  double sum = 0;
+  for (std::size_t first = 0; first < size; first += terms) {
+    Scalar part = 0;
+    for (std::size_t k = first; k < std::min(first + terms, size); ++k)
+      part = std::fma(entry(k), column[k * columns], part);
+    sum += static_cast<double>(part);
+  }
+  return sum;
+}
+
+TEST_CASE_TEMPLATE("products of a matrix with few columns are added to what is there", Scalar, float,
+                   double) {
+  constexpr std::size_t columns = FewColumns<Scalar>::columns;
+  std::mt19937 generator(4);
+  std::normal_distribution<double> normal;
+  for (const std::size_t size : {1, 5, 16, 37, 48, 100, 131}) {
+    CAPTURE(size);
+    std::vector<Scalar> matrix(size * size), x(size * columns);
+    for (auto* numbers : {&matrix, &x})
+      for (Scalar& number : *numbers) number = static_cast<Scalar>(normal(generator));
+    std::vector<double> sums(size * columns, 3), transposed(size * columns, 3);
+    few_columns<Scalar>().add(matrix.data(), size, x.data(), sums.data());
+    few_columns<Scalar>().add_transposed(matrix.data(), size, x.data(), transposed.data());
+    // Instruction sets without fused multiply-add round a product once more.
+    const double rounding = 60 * std::sqrt(static_cast<double>(size)) *
+                            static_cast<double>(std::numeric_limits<Scalar>::epsilon());
+    for (std::size_t i = 0; i < size; ++i)
+      for (std::size_t c = 0; c < columns; ++c) {
+        CHECK(std::abs(sums[i * columns + c] - 3 -
+                       plain_product(
+                           size, [&](std::size_t k) { return matrix[i * size + k]; }, &x[c])) < rounding);
+        CHECK(std::abs(transposed[i * columns + c] - 3 -
+                       plain_product(
+                           size, [&](std::size_t k) { return matrix[k * size + i]; }, &x[c])) < rounding);
+      }
+  }
 }
 
 TEST_CASE_TEMPLATE("exponentials of what is below a top", Scalar, float, double) {

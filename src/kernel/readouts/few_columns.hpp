@@ -2,9 +2,11 @@
 
 #include <Eigen/QR>
 #include <algorithm>
+#include <cstddef>
 #include <vector>
 
 #include "numerics/gemm.hpp"
+#include "numerics/rows/few_columns.hpp"
 #include "widelimit/matrix.hpp"
 #include "widelimit/network/shape.hpp"
 
@@ -12,21 +14,25 @@
 namespace widelimit {
 
 /// M X or M^T X for a large M [d, d] and few columns X, by sums of 16 terms that are added up in double: sums of many
-/// numbers of one sign would err by 1e-6 in float (position_rotation.hpp). X lies row by row, the layout of which BLAS
-/// copies least.
+/// numbers of one sign would err by 1e-6 in float (position_rotation.hpp). 16 columns at a time; where the last are
+/// fewer, zeros stand in their place.
 template <typename Scalar>
 Matrix<Scalar> times(numerics::Transpose transpose, const Scalar* matrix, const Matrix<Scalar>& columns) {
-  constexpr Index terms = 16;
-  const Index d = columns.rows(), count = columns.cols();
-  Matrix<double> result = Matrix<double>::Zero(d, count);
-  Matrix<Scalar> part(d, count);
-  for (Index first = 0; first < d; first += terms) {
-    numerics::gemm(transpose, numerics::Transpose::no, d, count, std::min(terms, d - first), Scalar{1},
-                   {transpose == numerics::Transpose::yes ? matrix + first * d : matrix + first, d},
-                   {columns.data() + first * count, count}, Scalar{0}, part.data(), count);
-    result += part.template cast<double>();
+  const numerics::FewColumns<Scalar>& products = numerics::few_columns<Scalar>();
+  const auto add = transpose == numerics::Transpose::yes ? products.add_transposed : products.add;
+  constexpr auto most = static_cast<Index>(numerics::FewColumns<Scalar>::columns);
+  const Index d = columns.rows();
+  Matrix<Scalar> result(d, columns.cols()), some(d, most);
+  Matrix<double> sums(d, most);
+  for (Index first = 0; first < columns.cols(); first += most) {
+    const Index count = std::min(most, columns.cols() - first);
+    if (count < most) some.setZero();
+    some.leftCols(count) = columns.middleCols(first, count);
+    sums.setZero();
+    add(matrix, static_cast<std::size_t>(d), some.data(), sums.data());
+    result.middleCols(first, count) = sums.leftCols(count).template cast<Scalar>();
   }
-  return result.template cast<Scalar>();
+  return result;
 }
 
 /// X Y for few columns X [d, few] and a small matrix Y.

@@ -8,22 +8,26 @@
 #include <span>
 #include <utility>
 
+#include "numerics/large_pages.hpp"
 #include "widelimit/network/shape.hpp"
 
 namespace widelimit {
 
-/// Numbers that begin at a cache line, zero at first. The system hands out large blocks of memory zeroed, so calloc()
-/// need not write them once more.
+/// Numbers that begin at a cache line, or many at a large page, zero at first. calloc() need not clear what the system
+/// hands out as zeros: the pages of large blocks are touched first by the thread that fills them.
 template <typename Scalar>
 class AlignedBuffer {
  public:
   AlignedBuffer() = default;
   explicit AlignedBuffer(Index size) : size_{size} {
-    std::size_t bytes = static_cast<std::size_t>(size) * sizeof(Scalar) + alignment;
+    const std::size_t wanted = static_cast<std::size_t>(size) * sizeof(Scalar);
+    const std::size_t alignment = numerics::serves_large_pages(wanted) ? numerics::large_page : cache_line;
+    std::size_t bytes = wanted + alignment;
     block_ = std::calloc(bytes, 1);
     if (block_ == nullptr) throw std::bad_alloc();
     void* place = block_;
-    data_ = static_cast<Scalar*>(std::align(alignment, bytes - alignment, place, bytes));
+    data_ = static_cast<Scalar*>(std::align(alignment, wanted, place, bytes));
+    numerics::advise_large_pages(data_, wanted);
   }
   AlignedBuffer(AlignedBuffer&& other) noexcept { swap(other); }
   AlignedBuffer& operator=(AlignedBuffer&& other) noexcept {
@@ -44,7 +48,7 @@ class AlignedBuffer {
   [[nodiscard]] Index size() const { return size_; }
 
  private:
-  static constexpr std::size_t alignment = 64;
+  static constexpr std::size_t cache_line = 64;
 
   void swap(AlignedBuffer& other) noexcept {
     std::swap(size_, other.size_);

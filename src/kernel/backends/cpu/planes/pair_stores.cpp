@@ -62,15 +62,23 @@ void keep_rows(const StoreLayout::PlanePlace& place, const Box& box, const Plane
   });
 }
 
-/// Writes planes to the diagonals of a matrix. Planes that differ only along the last axis are written together, row
-/// by row, because they share the cache lines of the matrix.
+/// Writes planes to the diagonals of a matrix. Planes that differ only along the last axis are written together, block
+/// by block. The rows of a block lie as many numbers apart as the matrix has columns, often a multiple of a page: the
+/// first-level cache would not hold them together, so that small blocks are put together elsewhere and copied by rows.
 template <typename Scalar>
 void assemble_matrix(const Index3& left, const Index3& right, const Offsets& offsets,
                      const StoreLayout& layout, const Scalar* planes, Scalar* target) {
+  constexpr Index largest_block = 64 * 64, block_line = 16;
   const StoreLayout matrix = StoreLayout::matrix(left, right);
+  const Index columns = matrix.right_positions();
+  const bool elsewhere = left[2] * right[2] <= largest_block;
+  const Index block_columns = elsewhere ? right[2] : columns;
+  // What no offset leads to stays as the matrix is preset.
+  std::vector<Scalar> small(static_cast<std::size_t>(elsewhere ? left[2] * right[2] : 0),
+                            std::numeric_limits<Scalar>::quiet_NaN());
   struct Source {
     const Scalar* next;
-    Scalar* target;
+    Index first;  ///< In the block.
     Index size;
   };
   std::vector<Source> sources;
@@ -78,20 +86,30 @@ void assemble_matrix(const Index3& left, const Index3& right, const Offsets& off
     for (const Index y : offsets.axis[1]) {
       sources.clear();
       Index3 extent{}, step{};
+      Index corner = 0;
       for (const Index z : offsets.axis[2]) {
         const Box box(left, right, {x, y, z});
         if (box.empty()) continue;
         const auto place = matrix.place(box);
-        sources.push_back({planes + layout.place(box).start, target + place.start, box.extent[2]});
+        const Index row = box.origin[2], column = row + z;
+        sources.push_back({planes + layout.place(box).start, row * block_columns + column, box.extent[2]});
+        corner = place.start - (row * columns + column);
         extent = box.extent;
         step = place.step;
       }
       for_each_row(extent, [&](Index i, Index j) {
+        Scalar* place = target + corner + i * step[0] + j * step[1];
+        Scalar* block = elsewhere ? small.data() : place;
         for (Source& source : sources) {
-          Scalar* to = source.target + i * step[0] + j * step[1];
-          for (Index k = 0; k < source.size; ++k) to[k * step[2]] = source.next[k];
+          // More planes are read at a time than the processor follows by itself.
+          __builtin_prefetch(source.next + 2 * source.size + block_line);
+          Scalar* to = block + source.first;
+          for (Index k = 0; k < source.size; ++k) to[k * (block_columns + 1)] = source.next[k];
           source.next += source.size;
         }
+        if (!elsewhere) return;
+        for (Index row = 0; row < left[2]; ++row)
+          std::copy_n(block + row * right[2], right[2], place + row * columns);
       });
     }
 }
