@@ -2,6 +2,10 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <limits>
 #include <utility>
 
 #include "opencl/build_error.hpp"
@@ -9,11 +13,26 @@
 
 namespace widelimit::opencl {
 
+namespace {
+
+constexpr std::uint64_t no_limit = std::numeric_limits<std::uint64_t>::max();
+
+std::atomic<std::uint64_t>& most_bytes_of_buffer() {
+  static std::atomic<std::uint64_t> most = no_limit;
+  return most;
+}
+
+}  // namespace
+
+BufferLimit::BufferLimit(std::uint64_t most) { most_bytes_of_buffer() = most; }
+BufferLimit::~BufferLimit() { most_bytes_of_buffer() = no_limit; }
+
 Buffer::Buffer(cl_context context, std::size_t bytes) : bytes_{bytes} {
-  cl_int code = CL_SUCCESS;
+  cl_int code = CL_MEM_OBJECT_ALLOCATION_FAILURE;
   // A buffer of no bytes is not possible.
-  memory_ = {functions()->create_buffer(context, CL_MEM_READ_WRITE, bytes == 0 ? 1 : bytes, nullptr, &code),
-             {functions()->release_buffer}};
+  if (bytes <= most_bytes_of_buffer())
+    memory_ = {functions()->create_buffer(context, CL_MEM_READ_WRITE, bytes == 0 ? 1 : bytes, nullptr, &code),
+               {functions()->release_buffer}};
   check(code, fmt::format("taking {} bytes of its memory", bytes));
 }
 
@@ -87,6 +106,41 @@ void Session::rethrow(const std::string& path, const DeviceError& error) const {
   throw DeviceError(fmt::format("device: {}, at {}: {}{}", device_.name, path,
                                 message.starts_with(prefix) ? message.substr(prefix.size()) : message,
                                 message.find(cache) == std::string::npos ? cache : ""));
+}
+
+std::optional<std::uint64_t> Session::free_memory() const {
+  // CL_DEVICE_GLOBAL_FREE_MEMORY_AMD of cl_amd_device_attribute_query: kilobytes in all, and in the largest piece.
+  constexpr cl_device_info question = 0x4039;
+  std::array<std::size_t, 2> kilobytes{};
+  std::size_t size = 0;
+  if (functions()->get_device_info(device_.id, question, sizeof kilobytes, kilobytes.data(), &size) !=
+          CL_SUCCESS ||
+      size < sizeof(std::size_t))
+    return std::nullopt;
+  return std::uint64_t{kilobytes[0]} * 1024;
+}
+
+Buffer Session::taken(std::size_t bytes, Queue& queue) const {
+  Buffer made = buffer(bytes);
+  const char zero = 0;
+  queue.write(made, &zero, bytes == 0 ? 0 : 1);
+  return made;
+}
+
+std::size_t Session::room_for_two(std::size_t wanted, std::size_t least) const {
+  Queue own = queue();
+  for (std::size_t bytes = wanted; bytes >= std::min(wanted, least); bytes /= 2) {
+    try {
+      const Buffer one = taken(bytes, own), other = taken(bytes, own);
+      return bytes;
+    } catch (const DeviceError&) {
+      if (bytes == 0) throw;
+    }
+  }
+  throw DeviceError(fmt::format(
+      "device: {} has no room for two pieces of {} bytes now, other programs use its memory; wait "
+      "for them, or choose the device cpu",
+      device_.name, least));
 }
 
 Owned<cl_program> Session::built(const std::string& source) const {

@@ -1,9 +1,11 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <type_traits>
 #include <utility>
@@ -36,6 +38,15 @@ class Buffer {
  private:
   Owned<cl_mem> memory_{nullptr, {nullptr}};
   std::size_t bytes_ = 0;
+};
+
+/// While it lives, buffers of more bytes are refused, as on a card that other programs fill: for tests.
+class BufferLimit {
+ public:
+  explicit BufferLimit(std::uint64_t most);
+  ~BufferLimit();
+  BufferLimit(const BufferLimit&) = delete;
+  BufferLimit& operator=(const BufferLimit&) = delete;
 };
 
 /// A kernel of a built program, with arguments of its own.
@@ -122,6 +133,26 @@ class Session {
   void reserve(Buffer& to, std::size_t bytes) const {
     if (to.bytes() < bytes) to = buffer(bytes);
   }
+  /// Takes a new buffer of bytes_of(n) if this one is too small, for the largest n of count, count / 2, ..., 1 that
+  /// other programs leave room for. Returns n. DeviceError where there is no room for one.
+  template <typename BytesOf>
+  std::int64_t reserve_most(Buffer& to, std::int64_t count, Queue& queue, const BytesOf& bytes_of) const {
+    for (;; count /= 2) {
+      if (to.bytes() >= bytes_of(count)) return count;
+      try {
+        to = {};
+        to = taken(bytes_of(count), queue);
+        return count;
+      } catch (const DeviceError&) {
+        if (count <= 1) throw;
+      }
+    }
+  }
+  /// What the driver says to be free now; nothing where it does not.
+  [[nodiscard]] std::optional<std::uint64_t> free_memory() const;
+  /// The largest of wanted, wanted / 2, ... bytes that two buffers can have at a time now: they are taken and given
+  /// back. DeviceError where it is less than `least`.
+  [[nodiscard]] std::size_t room_for_two(std::size_t wanted, std::size_t least) const;
   [[nodiscard]] HostMemory host_memory(std::size_t bytes) const {
     return {context_.get(), device_.id, bytes};
   }
@@ -130,6 +161,8 @@ class Session {
   [[nodiscard]] Kernel kernel(const std::string& source, const std::string& name);
 
  private:
+  /// A buffer that has its memory: some drivers give it when it is first used.
+  [[nodiscard]] Buffer taken(std::size_t bytes, Queue& queue) const;
   [[noreturn]] void rethrow(const std::string& path, const DeviceError& error) const;
   [[nodiscard]] Owned<cl_program> built(const std::string& source) const;
 

@@ -53,10 +53,19 @@ def test_a_device_that_is_not_there_is_an_error(images):
 
 
 def test_a_layer_that_a_device_lacks_is_named(images):
-    network = widelimit.Network([layers.conv([3, 3]), layers.relu(), layers.conv([3, 3]), layers.gaussian(1, 0.01), layers.dense(),
-                                 layers.global_average_pool(), layers.dense()])
+    network = widelimit.Network([layers.conv([3, 3]), layers.relu(), layers.conv([3, 3]), layers.gaussian(b=0.01),
+                                 layers.dense(), layers.global_average_pool(), layers.dense()])
     with pytest.raises(widelimit.Error, match="gaussian"):
         widelimit.gram(network, images, device="pocl")
+
+
+def test_functions_of_python_are_computed_on_devices(images):
+    network = widelimit.Network([layers.conv([3, 3]), layers.elementwise(np.arctan, lambda z: 1 / (1 + z * z)),
+                                 layers.conv([3, 3]), layers.silu(),
+                                 layers.global_average_pool(), layers.dense()])
+    computed, exact = (widelimit.gram(network, images.astype(float), device=name) for name in ("pocl", "cpu"))
+    np.testing.assert_allclose(computed.nngp, exact.nngp, rtol=1e-12)
+    np.testing.assert_allclose(computed.ntk, exact.ntk, rtol=1e-12)
 
 
 def used_after_fork(call):

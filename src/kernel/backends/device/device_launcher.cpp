@@ -46,9 +46,10 @@ void DeviceLauncher<Scalar>::run(const DevicePair& steps, std::span<const Pair> 
   queue_.write(pairs_, pairs.data(), pairs.size_bytes());
   smooth_numbers_ = smooth_.buffer(session_);
   const auto count = static_cast<Index>(pairs.size());
-  const Index at_once = std::min(pairs_at_once(steps), count);
-  session_.reserve(kept_,
-                   static_cast<std::size_t>(at_once * std::max<Index>(steps.kept, 1)) * sizeof(Scalar));
+  const Index at_once =
+      session_.reserve_most(kept_, std::min(pairs_at_once(steps), count), queue_, [&](Index some) {
+        return static_cast<std::size_t>(some * std::max<Index>(steps.kept, 1)) * sizeof(Scalar);
+      });
   for (Index first = 0; first < count; first += at_once) {
     stop_.check();
     const Launch launch{left, right, first, std::min(at_once, count - first)};

@@ -21,6 +21,9 @@ constexpr Index group_of_gpu = 128, group_of_cpu = 64;
 /// Items along the square work-groups of products.
 constexpr Index large_square_side = 16, small_square_side = 8;
 
+/// Of each of two blocks of states: with less, computing on the device makes no sense.
+constexpr std::size_t least_state_bytes = std::size_t{1} << 20;
+
 /// Bytes of sums that a tile leaves on the device.
 constexpr Index most_sum_bytes = Index{64} << 20, largest_side = 256;
 
@@ -103,9 +106,17 @@ const DevicePair& DevicePlan::records(const GramPlan& plan, const StateLayout& s
 
 std::size_t DevicePlan::state_memory(std::size_t wanted) const {
   const opencl::Device& device = session().device();
+  const std::scoped_lock lock(asking_);
+  if (room_.is_all || wanted / 2 <= room_.bytes / 2)
+    return room_.is_all ? std::min(wanted, room_.bytes) : wanted;
   // Half of a device's memory is left to kept states of other plans, to sums, and to other programs.
-  return static_cast<std::size_t>(
-      std::min({std::uint64_t{wanted}, device.memory / 2, 2 * device.largest_buffer}));
+  const std::uint64_t free = std::min(session().free_memory().value_or(device.memory), device.memory);
+  const auto most =
+      static_cast<std::size_t>(std::min({std::uint64_t{wanted}, free / 2, 2 * device.largest_buffer}));
+  room_.bytes = 2 * session().room_for_two(most / 2, least_state_bytes);
+  // What is free changes while others work: all of a run's blocks must have one size.
+  room_.is_all = room_.bytes / 2 < wanted / 2;
+  return room_.is_all ? room_.bytes : wanted;
 }
 
 Index DevicePlan::tile_side(const GramPlan& plan, const Shape& shape) const {

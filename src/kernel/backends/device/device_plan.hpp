@@ -53,7 +53,8 @@ class DevicePlan {
   /// What nonlinearities by quadrature read.
   [[nodiscard]] SmoothTables& smooth() const { return *smooth_; }
   [[nodiscard]] Index group() const { return group_; }
-  /// The memory of `wanted` that states may take there: each half of it is a buffer.
+  /// The memory of `wanted` that states may take there: each half of it is a buffer. No more than other programs leave
+  /// when it is first asked for. DeviceError if that is next to nothing.
   [[nodiscard]] std::size_t state_memory(std::size_t wanted) const;
   /// The side of a tile that keeps the device busy.
   [[nodiscard]] Index tile_side(const GramPlan& plan, const Shape& shape) const;
@@ -71,6 +72,13 @@ class DevicePlan {
   Index group_;
   std::unique_ptr<SmoothTables> smooth_;
   std::optional<DeviceVectorPlan> vectors_;
+  /// What was found to be free for states, and whether that was less than was wanted.
+  struct Room {
+    std::size_t bytes = 0;
+    bool is_all = false;
+  };
+  mutable std::mutex asking_;
+  mutable Room room_;
   mutable std::mutex making_;
   mutable std::map<std::pair<Shape, Shape>, DevicePair> pairs_;
   mutable std::map<Shape, DevicePair> records_;
