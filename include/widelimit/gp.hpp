@@ -44,6 +44,7 @@
 #include "widelimit/gp/solver_choice.hpp"
 #include "widelimit/gp/stored_operator.hpp"
 #include "widelimit/gp/target_scale.hpp"
+#include "widelimit/gp/target_transform.hpp"
 #include "widelimit/gp/targets.hpp"
 #include "widelimit/gp/unit_posterior.hpp"
 #include "widelimit/matrix.hpp"

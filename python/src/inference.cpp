@@ -4,6 +4,7 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
+#include <tuple>
 #include <utility>
 
 #include "arrays.hpp"
@@ -261,6 +262,18 @@ std::optional<double> median_distance(const Batch<Scalar>& x) {
   return gp::median_distance(x.inputs);
 }
 
+/// Ends of the central intervals of observations, both [n, outputs] as their means and variances.
+nb::tuple central_intervals(double degrees_of_freedom, double scale, bool of_logarithms, double probability,
+                            const Array<double>& mean, const Array<double>& variance) {
+  const gp::ObservationLaw law{degrees_of_freedom, scale, of_logarithms};
+  const Matrix<double> means = matrix_of(mean), variances = matrix_of(variance);
+  Matrix<double> lower(means.rows(), means.cols()), upper = lower;
+  for (Index i = 0; i < means.rows(); ++i)
+    for (Index k = 0; k < means.cols(); ++k)
+      std::tie(lower(i, k), upper(i, k)) = law.interval(probability, means(i, k), variances(i, k));
+  return nb::make_tuple(array_of(std::move(lower)), array_of(std::move(upper)));
+}
+
 /// Chooses a network and sets the options that go with it: the network, its place among the trials, the rows that chose
 /// it, and the trials.
 template <typename Scalar>
@@ -280,9 +293,12 @@ nb::tuple choose_network(const Batch<Scalar>& x, const Array<double>& y, gp::Mod
       {nb::find(x)});
   options.input_map = options.input_map.then(found.map);
   options.fits_tails = true;
+  options.transform = found.transform;
   nb::list trials;
   for (const gp::AutomaticTrial& trial : found.trials)
-    trials.append(nb::make_tuple(trial.network, trial.inputs, trial.score, trial.unsolved));
+    trials.append(nb::make_tuple(trial.network, trial.inputs,
+                                 trial.targets == gp::TargetTransform::log ? "logarithms" : "as they are",
+                                 trial.score, trial.unsolved));
   return nb::make_tuple(std::move(found.network), found.chosen, found.rows, trials);
 }
 
@@ -295,6 +311,17 @@ void bind_inference(nb::module_& module) {
         return gp::ObservationLaw{degrees_of_freedom, scale}.half_width(probability);
       },
       "degrees_of_freedom"_a, "scale"_a, "probability"_a);
+  module.def("central_intervals", &central_intervals, "degrees_of_freedom"_a, "scale"_a, "of_logarithms"_a,
+             "probability"_a, "mean"_a, "variance"_a);
+  module.def(
+      "observation_variances",
+      [](bool of_logarithms, const Array<double>& mean, const Array<double>& variance,
+         const Array<double>& noise) {
+        const gp::ObservationLaw law{.of_logarithms = of_logarithms};
+        return array_of(law.observation_variances(matrix_of(mean), matrix_of(variance),
+                                                  Vector<double>(matrix_of(noise).reshaped())));
+      },
+      "of_logarithms"_a, "mean"_a, "variance"_a, "noise"_a);
   module.def("median_distance", &median_distance<float>, "x"_a);
   module.def("median_distance", &median_distance<double>, "x"_a);
   module.def("choose_network", &choose_network<float>, "x"_a, "y"_a, "options"_a);

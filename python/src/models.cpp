@@ -174,6 +174,10 @@ nb::object array_of_samples(const std::vector<Matrix<double>>& samples) {
       owner));
 }
 
+nb::tuple law_of(const gp::ObservationLaw& law) {
+  return nb::make_tuple(law.degrees_of_freedom, law.scale, law.of_logarithms);
+}
+
 template <typename Scalar>
 nb::tuple predict(const Model& self, const Batch<Scalar>& x, int threads) {
   gp::ModelPrediction found = run_on(
@@ -182,7 +186,7 @@ nb::tuple predict(const Model& self, const Batch<Scalar>& x, int threads) {
       holders_of(self, x));
   return nb::make_tuple(array_of(std::move(found.mean)), array_of(found.standard_deviation()),
                         array_of(found.noise_variance), array_or_none(std::move(found.class_probabilities)),
-                        nb::make_tuple(found.law.degrees_of_freedom, found.law.scale));
+                        law_of(found.law));
 }
 
 template <typename Scalar>
@@ -270,9 +274,7 @@ void bind_model(nb::module_& module) {
       .def_prop_ro("amplitude", [](const Model& self) { return array_of(self.amplitude()); })
       .def_prop_ro("noise_variance", [](const Model& self) { return array_of(self.noise_variance()); })
       .def_prop_ro("regulariser", [](const Model& self) { return array_of(self.regulariser()); })
-      .def_prop_ro(
-          "law",
-          [](const Model& self) { return nb::make_tuple(self.law().degrees_of_freedom, self.law().scale); })
+      .def_prop_ro("law", [](const Model& self) { return law_of(self.law()); })
       .def_prop_ro("target_offsets", [](const Model& m) { return array_of(m.target_scale().offsets()); })
       .def_prop_ro("target_factors", [](const Model& m) { return array_of(m.target_scale().factors()); })
       .def_prop_ro("probability_scale", [](const Model& self) { return self.class_calibration().scale; })

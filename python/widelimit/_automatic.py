@@ -28,7 +28,7 @@ def require_automatic(word: Any, shape: tuple[int, ...], others: bool) -> None:
 def automatic_network(batch: Any, targets: Any, options: Any) -> tuple[Network, dict[str, Any]]:
     """The network that is chosen for a batch and its targets, and what is said about it; sets the options that go with it."""
     network, chosen, rows, trials = choose_network(batch, targets, options)
-    described = [{"network": network, "inputs": inputs, "score": score, **({"unsolved": why} if why else {})}
-                 for network, inputs, score, why in trials]
-    return network, {"network": described[chosen]["network"], "inputs": described[chosen]["inputs"], "rows": rows,
+    described = [{"network": network, "inputs": inputs, "targets": fitted, "score": score, **({"unsolved": why} if why else {})}
+                 for network, inputs, fitted, score, why in trials]
+    return network, {**{name: described[chosen][name] for name in ("network", "inputs", "targets")}, "rows": rows,
                      "trials": described}

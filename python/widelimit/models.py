@@ -36,10 +36,12 @@ Validation = Union[Tuple[Inputs, ArrayLike], Dict[str, Any]]
 class ObservationLaw(NamedTuple):
     """The law of observations around their means, in deviations (roots of their variances, noise included): Student's t
     distribution where the amplitude was fitted to the targets, with a degree of freedom for each row, less one for standardised
-    targets; else, and for classes, the normal distribution, whose degrees of freedom are infinite."""
+    targets; else, and for classes, the normal distribution, whose degrees of freedom are infinite. of_logarithms: it is that of
+    logarithms of observations, which were fitted (`target_transform`)."""
 
     degrees_of_freedom: float = np.inf
     scale: float = 1.0
+    of_logarithms: bool = False
 
     def half_width(self, probability: float) -> float:
         """How many deviations on each side of the mean hold an observation with this probability. ArgumentError unless it lies
@@ -49,8 +51,8 @@ class ObservationLaw(NamedTuple):
 
 class Prediction(NamedTuple):
     """The prediction of a model for inputs, in the units of the targets: mean and standard deviation of the function, both [n,
-    outputs], the noise variance of observations [outputs], for classes the probabilities [n, classes], else None, and the
-    ObservationLaw of numbers."""
+    outputs], the noise variance of observations [outputs] (of their logarithms, where these were fitted), for classes the
+    probabilities [n, classes], else None, and the ObservationLaw of numbers."""
 
     mean: Numbers
     standard_deviation: Numbers
@@ -58,13 +60,16 @@ class Prediction(NamedTuple):
     class_probabilities: Numbers | Any
     law: ObservationLaw = ObservationLaw()
 
+    @property
+    def observation_variance(self) -> Numbers:
+        """Variances of observations, noise included, [n, outputs]."""
+        return _core.observation_variances(self.law.of_logarithms, self.mean, self.standard_deviation**2, self.noise_variance)
+
     def intervals(self, probability: float = 0.95) -> tuple[Numbers, Numbers]:
         """Ends, both [n, outputs], of the central intervals in which an observation lies with this probability, by its law: wider
         than those of a normal distribution where the amplitude was fitted to few rows. ArgumentError unless it lies between 0
         and 1."""
-        deviations = np.sqrt(self.standard_deviation**2 + self.noise_variance)
-        half = self.law.half_width(probability) * deviations
-        return self.mean - half, self.mean + half
+        return _core.central_intervals(*self.law, real(probability, "probability"), self.mean, self.observation_variance)
 
     def _repr_html_(self) -> str:
         found = {"mean": self.mean, "standard deviation": self.standard_deviation, "probability": self.class_probabilities}
@@ -337,7 +342,8 @@ class Model:
             grid: Iterable[float] | None = None, criterion: str | None = None, solver: str = "cholesky", residual: float = 1e-10,
             amplitude: float | None = None, flip: bool = False, refit: bool = False,
             class_names: Iterable[str] = (), preprocessing: str | Preprocessing = "none", precision: str | None = None, threads: int = 0,
-            targets_as_they_are: bool = False, lengths: ArrayLike | None = None, mask: ArrayLike | None = None, graphs: Graphs | None = None,
+            targets_as_they_are: bool = False, target_transform: str | None = None,
+            lengths: ArrayLike | None = None, mask: ArrayLike | None = None, graphs: Graphs | None = None,
             gram_folder: _Folder | None = None, store: _Folder | None = None, progress: Progress = None, exact_attention: bool = False,
             columns: Iterable[str] | None = None) -> Model:
         """The model of a network for inputs x, as gram() takes them, and targets y, [n] or [n, outputs].

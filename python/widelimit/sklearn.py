@@ -19,7 +19,7 @@ from ._fit_arguments import says_fit_arguments
 from ._frames import Columns, as_table
 from ._table_warnings import warn_of_alike_classes
 from .kernels import gram, gram_diagonal
-from .models import Model, ObservationLaw
+from .models import Model, ObservationLaw, Prediction
 
 __all__ = ["NetworkKernel", "WideNetworkClassifier", "WideNetworkRegressor", "default_network"]
 
@@ -182,12 +182,20 @@ class WideNetworkRegressor(RegressorMixin, _WideNetwork):
                  left-out targets best (`regularizer_`, an array if outputs differ)
     precision    'float' or 'double', of the kernel; the solver computes in double
     threads      0: one for each core
+    target_transform  that of Model.fit: 'log' fits logarithms of targets, all positive, 'none' does not; None: 'none', or what
+                 'auto' chooses
     FIT_ARGUMENTS
 
     What relevance and learn_features found is in `learned_`; `feature_map_` are the scales [features], the matrix, or None.
     `log_marginal_likelihood_` is that of the targets, of 'nngp'. fit() raises ValueError for a single row and for parameters out
     of range, and NumericalError if the kernel cannot be factorised with any candidate.
     """
+
+    def __init__(self, network: Network | str | None = None, kernel: str = "nngp",
+                 regularizer: float | Sequence[float] | None = None, precision: str = "double", threads: int = 0,
+                 relevance: bool = False, learn_features: int = 0, target_transform: str | None = None) -> None:
+        super().__init__(network, kernel, regularizer, precision, threads, relevance, learn_features)
+        self.target_transform = target_transform
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -227,7 +235,8 @@ class WideNetworkRegressor(RegressorMixin, _WideNetwork):
             warnings.warn(f"y: the targets of outputs {np.flatnonzero(~self._varying).tolist()} are all equal, so that their "
                           "predictions have the standard deviation 0", RuntimeWarning, stacklevel=2)
         if self._varying.any():
-            return self._fit_model(X, np.ascontiguousarray(y[:, self._varying]), weights, noise_variance=noise_variance, groups=groups)
+            return self._fit_model(X, np.ascontiguousarray(y[:, self._varying]), weights, noise_variance=noise_variance, groups=groups,
+                                   target_transform=self.target_transform)
         self.model_, self.regularizer_ = None, self.regularizer
         return self
 
@@ -266,11 +275,13 @@ class WideNetworkRegressor(RegressorMixin, _WideNetwork):
             return (mean, 0 * mean) if return_std else (mean, np.zeros((len(X), *mean.shape))) if return_cov else mean
         if return_std:
             found = self.model_.predict(X, threads=self.threads)
-            deviations = np.sqrt(found.standard_deviation**2 + found.noise_variance)
-            return self._all(found.mean, self._equal), self._all(deviations * _widening(found.law))
+            lower, upper = found.intervals(0.95)
+            return self._all(found.mean, self._equal), self._all((upper - lower) / (2 * ObservationLaw().half_width(0.95)))
         if return_cov:
             found = self.model_.predict_jointly(X, threads=self.threads)
-            covariance = found.covariance + np.eye(len(X))[..., None] * self.model_.noise_variance
+            variance = np.diagonal(found.covariance).T
+            alone = Prediction(found.mean, np.sqrt(variance), self.model_.noise_variance, None, self.model_.law)
+            covariance = found.covariance + np.eye(len(X))[..., None] * (alone.observation_variance - variance)
             return self._all(found.mean, self._equal), self._all(covariance * _widening(self.model_.law)**2)
         return self._all(self.model_.mean(X, threads=self.threads), self._equal)
 

@@ -46,6 +46,8 @@ def data_of(problem, rows, seed):
     targets = {"numbers": smooth[:, None], "outputs": np.stack([smooth, 100 + 30 * other], axis=1),
                "two": np.where(smooth > 0.3, "yes", "no"),
                "three": np.array(["high", "low", "mid"])[(smooth > -0.6).astype(int) + (smooth > 0.6)]}[problem.targets]
+    if "target_transform" in problem.options and not is_classes(problem) and not problem.options.get("zeros"):
+        targets = np.exp(targets / 50 if problem.targets == "outputs" else targets)
     if problem.options.get("equal"):
         targets[:, -1] = 3.5
     return Data(images if problem.options.get("images") else x, targets, random.uniform(0.02, 0.3, size=rows), random.uniform(0.3, 4, size=rows))
@@ -107,7 +109,8 @@ def words_of(problem, folder):
     words += (["--network", "conv-gap:depth=1", "--data", "npy"] if options.get("images") else
               ["--network", options.get("network", "fcn:axes=0,depth=2"), "--data", "csv", "--target", "y,z" if problem.targets == "outputs" else "y"])
     for name, option in (("regulariser", "--regulariser"), ("criterion", "--criterion"), ("amplitude", "--amplitude"),
-                         ("solver", "--solver"), ("residual", "--residual"), ("learn_features", "--learn-features")):
+                         ("solver", "--solver"), ("residual", "--residual"), ("learn_features", "--learn-features"),
+                         ("target_transform", "--target-transform")):
         if name in options:
             words += [option, options[name]]
     words += ["--candidates", ",".join(map(str, options["grid"]))] if "grid" in options else []
@@ -240,7 +243,7 @@ def network_of(problem):
 def fitted_model(problem, folder, time=None):
     options, (train, _, held) = problem.options, parts_of(problem)
     arguments = {name: options[name] for name in ("regulariser", "criterion", "amplitude", "solver", "residual", "learn_features", "grid",
-                                                  "refit", "relevance", "diagonal", "flip") if name in options}
+                                                  "refit", "relevance", "diagonal", "flip", "target_transform") if name in options}
     if arguments.get("solver") == "distributed":
         del arguments["solver"]
     if options.get("kernel") == "ntk":
@@ -269,7 +272,7 @@ def answer_of_model(model, problem):
     said = {"amplitude": model.amplitude, "mean": found.mean}
     if model.selections:
         said["regulariser"] = [each.best for each in model.selections]
-    said["deviation"] = np.sqrt(found.standard_deviation**2 + found.noise_variance)
+    said["deviation"] = np.sqrt(found.observation_variance)
     if is_classes(problem):  # Which share their variances.
         return {**said, "deviation": said["deviation"][:, :1], "probabilities": found.class_probabilities}
     lower, upper = found.intervals(0.95)
@@ -298,7 +301,7 @@ def by_estimator(problem, folder):
     from widelimit.sklearn import WideNetworkClassifier, WideNetworkRegressor
     options, (train, test, _) = problem.options, parts_of(problem)
     kind = WideNetworkClassifier if is_classes(problem) else WideNetworkRegressor
-    arguments = {name: options[name] for name in ("kernel", "relevance", "learn_features") if name in options}
+    arguments = {name: options[name] for name in ("kernel", "relevance", "learn_features", "target_transform") if name in options}
     if "grid" in options or "regulariser" in options:
         arguments["regularizer"] = options.get("grid", options.get("regulariser"))
     rows = {}

@@ -25,9 +25,9 @@ def test_observations_of_few_rows_have_students_distribution():
     expected = stats.t.ppf(0.95, 11) * np.sqrt(12 / 11) * deviations
     np.testing.assert_allclose(high - found.mean, expected, rtol=1e-12)
     np.testing.assert_allclose(found.mean - low, expected, rtol=1e-12)
-    assert Model.fit(network(), x, y, targets_as_they_are=True).predict(test).law == (12, 1)
+    assert Model.fit(network(), x, y, targets_as_they_are=True).predict(test).law == (12, 1, False)
     for given in (Model.fit(network(), x, y, amplitude=2.0), model.with_amplitude(2.0), Model.fit(network(), x, y, noise_variance=0.1)):
-        assert given.predict(test).law == (np.inf, 1)
+        assert given.predict(test).law == (np.inf, 1, False)
         np.testing.assert_allclose(given.predict(test).law.half_width(0.95), stats.norm.ppf(0.975), rtol=1e-12)
     assert model.predict(test, batch_size=2).law == found.law
     with pytest.raises(ArgumentError, match="a probability between 0 and 1"):

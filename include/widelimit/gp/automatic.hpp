@@ -1,6 +1,8 @@
 #pragma once
 
 #include <cstddef>
+#include <limits>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -19,17 +21,20 @@ struct AutomaticTrial {
   std::string
       network;  ///< Of automatic_networks(): "rbf, length 2", lengths in median distances of the inputs.
   std::string inputs;  ///< "clipped" or "normal scores", see FeatureMap.
+  TargetTransform targets = TargetTransform::none;
   /// Of training targets left out, with the best regulariser: of numbers the mean negative log density, in the units of
   /// the targets, summed over outputs, with tails of its own (ObservationLaw::of_left_out()); of classes the calibrated
   /// log loss. NaN where it cannot be computed.
-  double score;
+  double score = std::numeric_limits<double>::quiet_NaN();
   std::string unsolved = {};  ///< Why it could not be computed; usually empty.
 };
 
-/// What was chosen: a model of `network` whose inputs go through `map` (ModelOptions::input_map).
+/// What was chosen: a model of `network` whose inputs go through `map` (ModelOptions::input_map), and whose targets are
+/// transformed.
 struct AutomaticNetwork {
   Network network;
-  FeatureMap map;
+  FeatureMap map = {};
+  TargetTransform transform = TargetTransform::none;
   std::vector<AutomaticTrial> trials;  ///< In the order of the candidates.
   std::size_t chosen = 0;              ///< The trial with the lowest score, the first of equal ones.
   Index rows = 0;                      ///< Training inputs on which it was chosen.
@@ -41,15 +46,18 @@ struct AutomaticOptions {
   Kernels kernel = Kernels::nngp;                       ///< nngp or ntk: with which predictions are made.
   std::vector<double> candidates = regulariser_grid();  ///< Regularisers, among which each network chooses.
   bool targets_as_they_are = false;
+  /// Absent: logarithms of targets are candidates beside the targets where all are positive, numbers, and scaled.
+  std::optional<TargetTransform> transform = {};
 };
 
-/// Those of a model: its kernel, and the regulariser that is given or those it may have.
+/// Those of a model: its kernel, the regulariser that is given or those it may have, and what targets may be.
 [[nodiscard]] AutomaticOptions automatic_options(const ModelOptions& options);
 
 /// Which of the networks below predicts training targets best that are left out: a linear kernel, one and three hidden
 /// layers of ReLUs, squared exponentials of one, two and four median distances of the inputs, Matern kernels of the
 /// smoothness 5/2 of one and two, and the Laplace kernel of two; each for inputs cut to their ranges, and for their
-/// normal scores, unless these are the same. The choice does not change with the unit of all inputs, with the units and
+/// normal scores, unless these are the same; of positive numbers each for the targets and for their logarithms. The
+/// choice does not change with the unit of all inputs, with the units and
 /// offsets of inputs that are standardised, with the order of columns and rows, and with names of classes.
 ///
 /// x        vectors [n, channels]; with fewer than 30, equal ones or equal targets the network is that of three layers

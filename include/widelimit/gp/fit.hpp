@@ -18,6 +18,7 @@
 #include "widelimit/gp/observation_law.hpp"
 #include "widelimit/gp/selection.hpp"
 #include "widelimit/gp/target_scale.hpp"
+#include "widelimit/gp/target_transform.hpp"
 #include "widelimit/gp/targets.hpp"
 #include "widelimit/matrix.hpp"
 
@@ -55,9 +56,10 @@ struct FitOptions {
   /// Factor on the kernel of standardised targets; absent: fitted, with an AbsoluteNoise 1.
   std::optional<double> amplitude = {};
   bool targets_as_they_are = false;
+  TargetTransform transform = TargetTransform::none;  ///< Of targets that are numbers.
   /// Of numbers whose amplitude is fitted: how heavy the tails of observations are is fitted to training targets left
-  /// out (ObservationLaw::of_left_out()), in place of what integrating the amplitude out leaves. choose_network() goes
-  /// with it.
+  /// out (ObservationLaw::of_left_out()), in place of what integrating the amplitude out leaves. Means of logarithms
+  /// then stay in the range of the training targets. choose_network() goes with it.
   bool fits_tails = false;
   int threads = 0;
   double residual = 1e-10;        ///< Relative residual at which conjugate gradients stop.
@@ -96,6 +98,9 @@ struct Fit {
   ObservationLaw law;                  ///< Of numbers around their means; normal for classes.
   std::vector<Selection> selections;   ///< In the units of the targets; empty if nothing was chosen.
 };
+
+/// What is fitted in place of targets [n, outputs]: these, or their logarithms. ArgumentError for targets that have none.
+[[nodiscard]] Matrix<double> fitted_targets(const Matrix<double>& targets, const FitOptions& options);
 
 /// The offsets and factors by which training targets are standardised: none for classes and for targets as they are,
 /// offsets only with noise in the units of the targets.
@@ -140,9 +145,12 @@ class Fitter {
   /// The spectrum and the errors of the matrix of the last fit(). Cost: passes over it, unless a choice made them.
   [[nodiscard]] const GramAccuracy& accuracy() const { return accuracy_; }
 
+  /// Targets are fitted_targets().
   [[nodiscard]] const Problem& problem() const { return problem_; }
   [[nodiscard]] const TargetScale& scale() const { return scale_; }
-  /// Means of the targets of the rows of each distinct input, [inputs, outputs], in their units: what is fitted.
+  [[nodiscard]] bool fits_logarithms() const { return options_.transform == TargetTransform::log; }
+  /// Means of the targets of the rows of each distinct input, [inputs, outputs], in their units, or of their logarithms:
+  /// what is fitted.
   [[nodiscard]] const Matrix<double>& input_targets() const;
   /// Roots of the summed weights of the rows of each distinct input, by which kernels and targets are multiplied so
   /// that all noise is alike; empty if it is.

@@ -9,6 +9,7 @@
 #include "widelimit/fields/field_values.hpp"
 #include "widelimit/gp/selection.hpp"
 #include "widelimit/gp/solver_choice.hpp"
+#include "widelimit/gp/target_transform.hpp"
 #include "widelimit/gp/targets.hpp"
 #include "widelimit/index.hpp"
 
@@ -55,6 +56,9 @@ void set_fit_field(const FitField& field, const nlohmann::json& value, Door door
 /// The words of a criterion: "loo", "evidence", "accuracy", "mse", "nlpd".
 [[nodiscard]] const Choices<Criterion>& criterion_words();
 
+/// The words of a transform of targets: "none", "log".
+[[nodiscard]] const Choices<TargetTransform>& transform_words();
+
 /// The words of a solver: "cholesky", "cg", "distributed".
 [[nodiscard]] const Choices<Solver>& solver_words();
 
@@ -70,7 +74,8 @@ struct FitRequest {
   bool gives_noise = false;  ///< One variance for all, in the units of the targets.
   bool knows_noise = false;  ///< Of each row.
   bool weighs = false;
-  bool groups = false;  ///< Of rows, which are left out together.
+  bool groups = false;      ///< Of rows, which are left out together.
+  bool logarithms = false;  ///< Are fitted in place of targets.
   bool gives_candidates = false;
   std::optional<Criterion> criterion = {};  ///< Absent: the usual one.
   bool has_amplitude = false;

@@ -33,7 +33,7 @@ struct KernelPrediction {
   std::optional<double> time;                     ///< Of the gradient flow, infinite for "ntk".
   Vector<double> regulariser;                     ///< [outputs]
   Vector<double> amplitude;                       ///< [outputs], of standardised targets.
-  Vector<double> noise_variance;                  ///< [outputs]
+  Vector<double> noise_variance;                  ///< [outputs]; of logarithms, where they are fitted.
   std::optional<double> log_marginal_likelihood;  ///< Of the targets; NNGP only.
   Matrix<double> mean;                            ///< [n_test, outputs]
   Matrix<double> variance;                        ///< [n_test, outputs], of the function without noise.
@@ -51,6 +51,11 @@ struct KernelPrediction {
   std::optional<IterativeSolution> iterations;  ///< Of conjugate gradients.
   ObservationLaw law =
       {};  ///< Of numbers; Student's t where the amplitude was fitted and the noise is not known.
+
+  /// Variances of observations, [n_test, outputs].
+  [[nodiscard]] Matrix<double> observation_variance() const {
+    return law.observation_variances(mean, variance, noise_variance);
+  }
 };
 
 /// The predictions of one kernel after the other, for test inputs whose targets [n_test, outputs], if they are known,

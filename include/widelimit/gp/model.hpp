@@ -76,6 +76,9 @@ struct ModelOptions {
   /// in the units of the targets, they are only centred. true: neither is
   /// done. Scores of classes are left unchanged.
   bool targets_as_they_are = false;
+  /// Of targets that are numbers. Predictions, intervals and scores are in the units of the targets; the noise variance
+  /// and mean squared errors of a choice are those of logarithms. Absent: none; choose_network() sets it.
+  std::optional<TargetTransform> transform = {};
   /// What inputs go through before the network, kept with the model, which applies it to new inputs as well: that of
   /// choose_network(). Factors that are learned come behind it.
   FeatureMap input_map = {};
@@ -124,7 +127,8 @@ struct ModelOptions {
 struct ModelPrediction {
   Matrix<double> mean;      ///< [n_test, outputs]
   Matrix<double> variance;  ///< [n_test, outputs], of the function at each input.
-  /// [outputs], the noise of observations; with weights of weight 1, with known variances their mean.
+  /// [outputs], the noise of observations; with weights of weight 1, with known variances their mean. Of logarithms,
+  /// where they are fitted.
   Vector<double> noise_variance;
   /// [n_test, classes], by the model's ClassCalibration, or empty. The class that is predicted is the most probable.
   Matrix<double> class_probabilities;
@@ -136,7 +140,7 @@ struct ModelPrediction {
   [[nodiscard]] Matrix<double> standard_deviation() const { return variance.cwiseSqrt(); }
   /// Variances of observations, [n_test, outputs].
   [[nodiscard]] Matrix<double> observation_variance() const {
-    return variance.rowwise() + noise_variance.transpose();
+    return law.observation_variances(mean, variance, noise_variance);
   }
 };
 
@@ -155,8 +159,10 @@ struct JointPrediction {
 struct ModelLeaveOneOut {
   Matrix<double> residuals;  ///< [n, outputs]: target minus its prediction.
   Matrix<double> variances;  ///< [n, outputs], of the observation left out: noise included.
+  /// Where logarithms were fitted, the targets [n, outputs]; else empty.
+  Matrix<double> positive_targets = {};
 
-  /// See LeaveOneOut. NumericalError if a variance is 0.
+  /// See LeaveOneOut; of logarithms by the log-normal distribution. NumericalError if a variance is 0.
   [[nodiscard]] double negative_log_predictive_density() const;
   [[nodiscard]] double mean_squared_error() const;
 };
@@ -231,7 +237,8 @@ class Model {
   template <typename Scalar>
   [[nodiscard]] Index training_inputs_among(const Inputs<Scalar>& x) const;
 
-  /// The mean alone, [n_test, outputs], which costs no more than the kernel.
+  /// The mean alone, [n_test, outputs], which costs no more than the kernel; where logarithms were fitted as much as
+  /// predict(), since their variances belong to it.
   template <typename Scalar>
   [[nodiscard]] Matrix<double> mean(const Inputs<Scalar>& x, const GramOptions& run = {}) const;
 
@@ -278,12 +285,14 @@ class Model {
   [[nodiscard]] double time() const;    ///< Of training.
   [[nodiscard]] const std::vector<double>& times() const;  ///< ModelOptions::times
   [[nodiscard]] Vector<double> amplitude() const;          ///< [outputs], of standardised targets.
-  [[nodiscard]] Vector<double> noise_variance() const;     ///< [outputs], in squared units of the targets.
+  /// [outputs], in squared units of the targets, or of their logarithms where these were fitted.
+  [[nodiscard]] Vector<double> noise_variance() const;
   /// [outputs], relative to the mean diagonal of the kernel: chosen, given, or what a known noise comes to. NaN for
   /// models that were saved by version 0.2.0.
   [[nodiscard]] Vector<double> regulariser() const;
   /// How numbers lie around the means; normal for classes.
   [[nodiscard]] const ObservationLaw& law() const;
+  [[nodiscard]] TargetTransform transform() const;  ///< Of the targets, before they are scaled.
   [[nodiscard]] const TargetScale& target_scale() const;
   /// How scores of classes become their probabilities: fitted to training data left out, like the amplitude; without
   /// shifts for numbers and with a given amplitude.

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <limits>
+#include <utility>
 
 #include "widelimit/index.hpp"
 #include "widelimit/matrix.hpp"
@@ -11,6 +12,10 @@ namespace widelimit::gp {
 /// noise. Normal where amplitude and noise are given. An amplitude that few rows fit says little; integrated out under
 /// the prior 1 / amplitude it leaves Student's t distribution of a degree of freedom for each row, less one where the
 /// mean was fitted too (Gelman et al. 2013, Bayesian Data Analysis, section 3.2). The regulariser counts as given.
+///
+/// Where targets were fitted as their logarithms it is the law of the logarithm of an observation. Means and variances
+/// are then those of the log-normal distribution that a normal law would be, in the units of the targets, from which
+/// centre and deviation of the logarithm follow.
 struct ObservationLaw {
   /// For the most likely amplitude of so many rows, 2 or more where `mean_is_fitted`: of standardised targets.
   [[nodiscard]] static ObservationLaw of_fitted_amplitude(Index rows, bool mean_is_fitted);
@@ -31,6 +36,19 @@ struct ObservationLaw {
   /// The logarithm of the density at so many deviations, per deviation.
   [[nodiscard]] double log_density(double deviations) const;
 
+  /// How far an observation is from its centre, in deviations, by mean and variance of observations at its input: the
+  /// mean, or of logarithms the median. Infinite for logarithms of numbers that are not positive.
+  [[nodiscard]] double distance(double observation, double mean, double variance) const;
+  /// The logarithm of the density of an observation, in its units; -infinity where it cannot be.
+  [[nodiscard]] double log_density(double observation, double mean, double variance) const;
+  /// Ends of the central interval that holds an observation with this probability, 0 < probability < 1 (ArgumentError).
+  [[nodiscard]] std::pair<double, double> interval(double probability, double mean, double variance) const;
+  /// Variances of observations [n, outputs] from means and variances of functions, both [n, outputs], and the variance
+  /// of the noise, [outputs]: that of logarithms, where they are fitted.
+  [[nodiscard]] Matrix<double> observation_variances(const Matrix<double>& means,
+                                                     const Matrix<double>& variances,
+                                                     const Vector<double>& noise) const;
+
   [[nodiscard]] bool is_normal() const {
     return degrees_of_freedom == std::numeric_limits<double>::infinity();
   }
@@ -40,6 +58,15 @@ struct ObservationLaw {
   double degrees_of_freedom =
       std::numeric_limits<double>::infinity();  ///< Infinite: the normal distribution.
   double scale = 1;                             ///< Of the distribution, in deviations.
+  bool of_logarithms = false;                   ///< See above.
+
+ private:
+  /// Of the number whose law it is.
+  struct Place {
+    double centre;
+    double deviation;
+  };
+  [[nodiscard]] Place place(double mean, double variance) const;
 };
 
 }  // namespace widelimit::gp

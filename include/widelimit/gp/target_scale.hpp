@@ -22,6 +22,10 @@ class TargetScale {
   /// ArgumentError unless both have a number for each output, offsets are finite and factors positive and finite.
   TargetScale(Vector<double> offsets, Vector<double> factors);
 
+  /// The same scale, which restores no number outside of these, [2, outputs]: the least above the greatest of each
+  /// output. ArgumentError for other sizes and numbers that are no range.
+  [[nodiscard]] TargetScale within(Matrix<double> range) const;
+
   /// Standardises targets [n, outputs].
   [[nodiscard]] Matrix<double> standardised(const Matrix<double>& targets) const;
   /// Converts means [n, outputs] back to the units of the targets.
@@ -30,11 +34,14 @@ class TargetScale {
   [[nodiscard]] Index outputs() const { return offsets_.size(); }
   [[nodiscard]] const Vector<double>& offsets() const { return offsets_; }
   [[nodiscard]] const Vector<double>& factors() const { return factors_; }
+  /// See within(); empty where there is none.
+  [[nodiscard]] const Matrix<double>& range() const { return range_; }
   [[nodiscard]] bool is_identity() const;
 
  private:
   Vector<double> offsets_;
   Vector<double> factors_;
+  Matrix<double> range_ = {};
 };
 
 }  // namespace widelimit::gp

@@ -72,7 +72,7 @@ std::vector<std::optional<gp::AutomaticNetwork>> automatic_networks(const GpArgu
   std::vector<std::optional<gp::AutomaticNetwork>> found(arguments.networks.size());
   for (std::size_t i = 0; i < found.size(); ++i)
     if (arguments.networks[i] == automatic_argument)
-      found[i] = automatic_network(task, options, arguments.depth,
+      found[i] = automatic_network(task, {}, options, arguments.depth,
                                    threads_of(arguments.kernel.threads, context), context.interrupt);
   return found;
 }
@@ -117,7 +117,8 @@ GpTask<Scalar> prepared_task(const GpArguments& arguments) {
         if (arguments.fit.options.flip) require_images_for_flips(unprepared);
       });
   task.description += ", " + to_string(arguments.kernel.precision);
-  return task;
+  const gp::FeatureMap varying = without_constants(task);
+  return varying.is_identity() ? task : mapped_task(std::move(task), varying);
 }
 
 /// Computes, prints and writes one network after the other.
@@ -323,6 +324,7 @@ class NetworkPredictor {
                                     model_options(arguments_.fit.options, options_, task_, context_),
                                     context_.interrupt);
     options.inference.fit.fits_tails = automatic_[i].has_value();
+    if (automatic_[i]) options.inference.fit.transform = automatic_[i]->transform;
     std::optional<GpTask<Scalar>> mapped;
     if (automatic_[i]) mapped = mapped_task(task_, automatic_[i]->map);
     const GpTask<Scalar>& given = mapped ? *mapped : task_;

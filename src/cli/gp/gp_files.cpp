@@ -80,6 +80,7 @@ Json prediction_json(const GpPrediction& prediction, const QualityLine* quality,
     json["probability_shifts"] = std::vector<double>(calibration.shifts.begin(), calibration.shifts.end());
   }
   json["noise_variance"] = shared_or_each(prediction.noise_variance);
+  if (prediction.law.of_logarithms) json["fitted"] = "logarithms of the targets";
   if (!prediction.law.is_normal()) json["degrees_of_freedom"] = prediction.law.degrees_of_freedom;
   if (prediction.log_marginal_likelihood)
     json["log_marginal_likelihood"] = *prediction.log_marginal_likelihood;

@@ -36,7 +36,7 @@ void add_gp_options(CLI::App& command, GpArguments& arguments) {
   add_kernel_options(command, arguments.kernel);
   add_fit_options(command, arguments.fit, {"time", "regulariser", "criterion", "grid", "amplitude"});
   add_solver_option(command, arguments.fit.options.solver, fit_help(gp::fit_field("solver")));
-  add_fit_options(command, arguments.fit, {"residual", "refit", "targets_as_they_are"});
+  add_fit_options(command, arguments.fit, {"residual", "refit", "targets_as_they_are", "transform"});
   add_row_options(command, arguments.data);
   add_search_options(command, arguments.search);
   add_fit_options(command, arguments.fit,

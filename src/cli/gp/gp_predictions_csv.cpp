@@ -18,6 +18,8 @@ class PredictionTable {
                   const std::optional<Matrix<double>>& targets)
       : facts_{info}, result_{result}, targets_{targets}, classes_{info.kind == TargetKind::classes} {
     if (classes_ && targets_) target_classes_ = gp::classes_of(*targets_);
+    for (const GpPrediction& prediction : result_.predictions)
+      observation_variances_.push_back(prediction.observation_variance());
     if (classes_)
       for (const GpPrediction& prediction : result_.predictions)
         predicted_classes_.push_back(gp::classes_of(prediction.probabilities));
@@ -86,6 +88,7 @@ class PredictionTable {
       for (Index k = 0; k < targets_->cols(); ++k) add_number(text, (*targets_)(i, k));
     for (std::size_t p = 0; p < result_.predictions.size(); ++p) {
       const GpPrediction& prediction = result_.predictions[p];
+      const Matrix<double>& observed = observation_variances_[p];
       if (classes_) {
         const int predicted = predicted_classes_[p][row];
         text += "," + csv_field(class_name(predicted));
@@ -93,9 +96,8 @@ class PredictionTable {
       }
       for (Index k = 0; k < deviations_of(prediction); ++k)
         add_number(text, std::sqrt(prediction.variance(i, k)));
-      for (Index k = 0; k < deviations_of(prediction); ++k)
-        add_number(text, std::sqrt(prediction.variance(i, k) + prediction.noise_variance(k)));
-      if (!classes_) add_interval_ends(text, prediction, i);
+      for (Index k = 0; k < deviations_of(prediction); ++k) add_number(text, std::sqrt(observed(i, k)));
+      if (!classes_) add_interval_ends(text, prediction, observed, i);
       for (Index c = 0; c < prediction.probabilities.cols(); ++c)
         add_number(text, prediction.probabilities(i, c));
       for (Index k = 0; k < prediction.mean.cols(); ++k) add_number(text, prediction.mean(i, k));
@@ -104,13 +106,14 @@ class PredictionTable {
   }
 
   /// Of the central intervals of an observation.
-  static void add_interval_ends(std::string& text, const GpPrediction& prediction, Index i) {
+  static void add_interval_ends(std::string& text, const GpPrediction& prediction,
+                                const Matrix<double>& observed, Index i) {
     for (const int percent : gp::interval_percents) {
-      const double half_width = prediction.law.half_width(percent / 100.0);
-      for (const double side : {-half_width, half_width})
-        for (Index k = 0; k < prediction.mean.cols(); ++k)
-          add_number(text, prediction.mean(i, k) +
-                               side * std::sqrt(prediction.variance(i, k) + prediction.noise_variance(k)));
+      std::vector<std::pair<double, double>> intervals;
+      for (Index k = 0; k < prediction.mean.cols(); ++k)
+        intervals.push_back(prediction.law.interval(percent / 100.0, prediction.mean(i, k), observed(i, k)));
+      for (const auto& interval : intervals) add_number(text, interval.first);
+      for (const auto& interval : intervals) add_number(text, interval.second);
     }
   }
 
@@ -124,6 +127,7 @@ class PredictionTable {
   bool classes_;
   std::vector<int> target_classes_;
   std::vector<std::vector<int>> predicted_classes_;
+  std::vector<Matrix<double>> observation_variances_;  ///< Of each prediction.
 };
 
 }  // namespace

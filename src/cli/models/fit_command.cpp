@@ -99,8 +99,10 @@ std::string rows_text(const GpTask<Scalar>& task, const FitArguments& arguments)
 }
 
 template <typename Scalar>
-gp::ModelOptions options_of(const FitArguments& arguments, const GpTask<Scalar>& task) {
+gp::ModelOptions options_of(const FitArguments& arguments, const GpTask<Scalar>& task,
+                            const gp::FeatureMap& varying) {
   gp::ModelOptions options = arguments.fit.options;
+  options.input_map = varying;
   // Numbers of a table that come from one column share a scale.
   options.learning.groups = task.channel_groups;
   options.noise_variances = task.noise_variances;
@@ -118,19 +120,22 @@ gp::ModelOptions options_of(const FitArguments& arguments, const GpTask<Scalar>&
 /// The network that is named, or chosen where none is or it is "auto".
 template <typename Scalar>
 std::optional<gp::AutomaticNetwork> automatic_network_of(const FitArguments& arguments, GpTask<Scalar>& task,
+                                                         const gp::FeatureMap& varying,
                                                          const Interrupt& interrupt) {
   if (arguments.network != automatic_argument) return std::nullopt;
-  const gp::AutomaticOptions options = gp::automatic_options(options_of(arguments, task));
-  return automatic_network(task, options, arguments.depth, arguments.kernel.threads, interrupt);
+  const gp::AutomaticOptions options = gp::automatic_options(options_of(arguments, task, varying));
+  return automatic_network(task, varying, options, arguments.depth, arguments.kernel.threads, interrupt);
 }
 
 template <typename Scalar>
 gp::Model fitted_model(const Network& given, const GpTask<Scalar>& task, const FitArguments& arguments,
-                       const std::optional<gp::AutomaticNetwork>& automatic, const RunContext& context) {
+                       const gp::FeatureMap& varying, const std::optional<gp::AutomaticNetwork>& automatic,
+                       const RunContext& context) {
   const Interrupt& interrupt = context.interrupt;
-  gp::ModelOptions options = options_of(arguments, task);
+  gp::ModelOptions options = options_of(arguments, task, varying);
   if (automatic) {
-    options.input_map = automatic->map;
+    options.input_map = varying.then(automatic->map);
+    options.transform = automatic->transform;
     options.fits_tails = true;
   }
   options.gram.stop = interrupt.token();
@@ -309,8 +314,9 @@ void run_fit(const FitArguments& arguments, const RunContext& context) {
         if (arguments.fit.options.flip) require_images_for_flips(unprepared);
         require_meaning(unprepared, arguments);
       });
+  const gp::FeatureMap varying = without_constants(task);
   const std::optional<gp::AutomaticNetwork> automatic =
-      automatic_network_of(arguments, task, context.interrupt);
+      automatic_network_of(arguments, task, varying, context.interrupt);
   const Network network = automatic
                               ? automatic->network
                               : network_for_inputs(arguments.network, task.train.inputs(), arguments.depth);
@@ -321,7 +327,7 @@ void run_fit(const FitArguments& arguments, const RunContext& context) {
   flush_standard_output();
   const files::FolderClaim claim(arguments.model);
   const auto folder = opened_folder(arguments);
-  const gp::Model model = fitted_model(network, task, arguments, automatic, context);
+  const gp::Model model = fitted_model(network, task, arguments, varying, automatic, context);
   context.interrupt.check();
   model.save(arguments.model);
   if (model.learned()) say("{}", learned_text(*model.learned(), task.channel_names));
@@ -359,7 +365,7 @@ void add_fit_options(CLI::App& command, FitArguments& arguments) {
       ->description("nngp: Bayesian posterior; ntk: networks after training [nngp]");
   add_fit_options(command, arguments.fit, {"time", "regulariser", "criterion", "grid", "amplitude"});
   add_solver_option(command, arguments.fit.options.solver, fit_help(gp::fit_field("solver")));
-  add_fit_options(command, arguments.fit, {"residual", "refit", "targets_as_they_are"});
+  add_fit_options(command, arguments.fit, {"residual", "refit", "targets_as_they_are", "transform"});
   add_search_options(command, arguments.search);
   add_fit_options(command, arguments.fit,
                   {"relevance", "learn_features", "diagonal", "flip", "gram_folder", "store_folder"});

@@ -40,6 +40,13 @@ double best_score(const gp::Selection& selection, gp::Criterion criterion) {
   return std::numeric_limits<double>::quiet_NaN();
 }
 
+Matrix<double> standardised_targets(const Matrix<double>& targets, const gp::ModelOptions& options) {
+  const gp::FitOptions fit = gp::fit_options(options);
+  const Matrix<double> fitted = gp::fitted_targets(targets, fit);
+  const auto kind = options.class_names.empty() ? gp::TargetKind::numbers : gp::TargetKind::classes;
+  return gp::fit_scale(fitted, kind, fit).standardised(fitted);
+}
+
 /// Tries networks, one at a time, and tells about them.
 template <typename Scalar>
 class NetworkSearch {
@@ -52,11 +59,7 @@ class NetworkSearch {
         validation_{validation},
         options_{options},
         criterion_{gp::fit_options(options).criterion},
-        standardised_{
-            gp::fit_scale(train.y,
-                          options.class_names.empty() ? gp::TargetKind::numbers : gp::TargetKind::classes,
-                          {.targets_as_they_are = options.targets_as_they_are})
-                .standardised(train.y)} {}
+        standardised_{standardised_targets(train.y, options)} {}
 
   Network run(const Origin& origin, const Interrupt& interrupt) {
     gp::SearchOptions search_options{.trials = choice_.trials};

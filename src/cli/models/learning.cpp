@@ -4,9 +4,11 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <cmath>
 
 #include "cli/output/output_options.hpp"
 #include "cli/output/result_text.hpp"
+#include "cli/tasks/table_notes.hpp"
 #include "widelimit/error.hpp"
 #include "widelimit/gp/distinct_inputs.hpp"
 #include "widelimit/text/visible_text.hpp"
@@ -24,6 +26,9 @@ template <typename Scalar>
 void map_inputs(GpSet<Scalar>& set, const gp::FeatureMap& map) {
   if (map.is_identity() || set.size() == 0) return;
   const Inputs<Scalar> mapped = map.apply(set.inputs());
+  if (mapped.channels() != set.inputs().channels())
+    set.x = xt::xarray<Scalar>::from_shape(
+        {static_cast<std::size_t>(mapped.size()), static_cast<std::size_t>(mapped.channels())});
   for (Index i = 0; i < mapped.size(); ++i) {
     const auto at = static_cast<std::size_t>(i);
     const std::size_t size = mapped[i].size();
@@ -85,14 +90,73 @@ GpTask<Scalar> mapped_task(GpTask<Scalar> task, const gp::FeatureMap& map) {
 template GpTask<float> mapped_task(GpTask<float>, const gp::FeatureMap&);
 template GpTask<double> mapped_task(GpTask<double>, const gp::FeatureMap&);
 
+namespace {
+
+/// Channels in which all of these vectors are equal, unless all are.
+template <typename Scalar>
+std::vector<Index> constant_channels(const Inputs<Scalar>& x) {
+  std::vector<Index> constant;
+  for (Index c = 0; c < x.channels(); ++c) {
+    const auto at = static_cast<std::size_t>(c);
+    bool varies = false;
+    for (Index i = 1; i < x.size() && !varies; ++i) varies = x[i][at] != x[0][at];
+    if (!varies) constant.push_back(c);
+  }
+  return static_cast<Index>(constant.size()) == x.channels() ? std::vector<Index>() : constant;
+}
+
+}  // namespace
+
+template <typename Scalar>
+gp::FeatureMap without_constants(GpTask<Scalar>& task) {
+  const Inputs<Scalar> x = task.train.inputs();
+  if (!gp::takes_automatic_network(x) || x.size() < 2) return {};
+  const std::vector<Index> constant = constant_channels(x);
+  if (constant.empty()) return {};
+  nlohmann::ordered_json values = nlohmann::ordered_json::object();
+  std::vector<std::string> names;
+  for (const Index c : constant) {
+    values[std::to_string(c)] = static_cast<double>(x[0][static_cast<std::size_t>(c)]);
+    names.push_back(std::to_string(c));
+  }
+  task.preparation["constant_channels"] = std::move(values);
+  task.notes.push_back(
+      fmt::format("the same in all training inputs, and left out: channels {} (from 0)", short_list(names)));
+  return gp::FeatureMap::without(constant, x.channels());
+}
+
+template gp::FeatureMap without_constants(GpTask<float>&);
+template gp::FeatureMap without_constants(GpTask<double>&);
+
+template <typename Scalar>
+std::string new_values_text(const nlohmann::json& preparation, const Inputs<Scalar>& x) {
+  if (!preparation.contains("constant_channels") || !gp::takes_automatic_network(x)) return "";
+  std::vector<std::string> names;
+  for (const auto& [place, value] : preparation.at("constant_channels").items()) {
+    const auto at = static_cast<std::size_t>(std::stoul(place));
+    const auto known = value.template get<double>();
+    bool is_new = false;
+    for (Index i = 0; i < x.size() && at < x[i].size() && !is_new; ++i)
+      is_new = std::abs(static_cast<double>(x[i][at]) - known) > 1e-6 * std::abs(known);
+    if (is_new) names.push_back(place);
+  }
+  if (names.empty()) return "";
+  return fmt::format(
+      "channels {} (from 0) are constant in the training data: other numbers there change no prediction",
+      short_list(names));
+}
+
+template std::string new_values_text(const nlohmann::json&, const Inputs<double>&);
+
 bool takes_double(const CLI::App& command, const std::vector<std::string>& networks) {
   return command.count("--precision") == 0 &&
          std::ranges::find(networks, automatic_argument) != networks.end();
 }
 
 template <typename Scalar>
-gp::AutomaticNetwork automatic_network(GpTask<Scalar>& task, const gp::AutomaticOptions& options,
-                                       std::optional<Index> depth, int threads, const Interrupt& interrupt) {
+gp::AutomaticNetwork automatic_network(GpTask<Scalar>& task, const gp::FeatureMap& map,
+                                       const gp::AutomaticOptions& options, std::optional<Index> depth,
+                                       int threads, const Interrupt& interrupt) {
   if (depth) throw ArgumentError("--depth is for named networks; --network auto has none");
   const Inputs<Scalar> x = task.train.inputs();
   if (!gp::takes_automatic_network(x))
@@ -102,37 +166,49 @@ gp::AutomaticNetwork automatic_network(GpTask<Scalar>& task, const gp::Automatic
         "(widelimit networks lists them)");
   say("{}\n", gp::automatic_cost(x.size()));
   flush_standard_output();
+  const Inputs<Scalar> seen = map.apply(x);
   const gp::Problem problem{.kind = task.kind,
                             .targets = *task.train.targets,
                             .noise_variances = task.noise_variances,
                             .weights = task.weights,
-                            .inputs = gp::distinct_inputs(x, task.groups)};
+                            .inputs = gp::distinct_inputs(seen, task.groups)};
   gp::AutomaticNetwork found =
-      gp::choose_network(x, problem, options, {.threads = threads, .stop = interrupt.token()});
+      gp::choose_network(seen, problem, options, {.threads = threads, .stop = interrupt.token()});
   task.notes.push_back(gp::automatic_text(found, task.kind));
   return found;
 }
 
-template gp::AutomaticNetwork automatic_network(GpTask<float>&, const gp::AutomaticOptions&,
-                                                std::optional<Index>, int, const Interrupt&);
-template gp::AutomaticNetwork automatic_network(GpTask<double>&, const gp::AutomaticOptions&,
-                                                std::optional<Index>, int, const Interrupt&);
+template gp::AutomaticNetwork automatic_network(GpTask<float>&, const gp::FeatureMap&,
+                                                const gp::AutomaticOptions&, std::optional<Index>, int,
+                                                const Interrupt&);
+template gp::AutomaticNetwork automatic_network(GpTask<double>&, const gp::FeatureMap&,
+                                                const gp::AutomaticOptions&, std::optional<Index>, int,
+                                                const Interrupt&);
+
+namespace {
+
+nlohmann::ordered_json treatment_json(const gp::AutomaticTrial& trial) {
+  return {{"network", trial.network},
+          {"inputs", trial.inputs},
+          {"targets", trial.targets == gp::TargetTransform::log ? "logarithms" : "as they are"}};
+}
+
+}  // namespace
 
 nlohmann::ordered_json automatic_json(const gp::AutomaticNetwork& found) {
   nlohmann::ordered_json trials = nlohmann::ordered_json::array();
   for (const gp::AutomaticTrial& trial : found.trials) {
-    nlohmann::ordered_json one{{"network", trial.network}, {"inputs", trial.inputs}};
+    nlohmann::ordered_json one = treatment_json(trial);
     if (trial.unsolved.empty())
       one["score"] = trial.score;
     else
       one["unsolved"] = trial.unsolved;
     trials.push_back(std::move(one));
   }
-  const gp::AutomaticTrial& best = found.trials[found.chosen];
-  return {{"network", best.network},
-          {"inputs", best.inputs},
-          {"rows", found.rows},
-          {"trials", std::move(trials)}};
+  nlohmann::ordered_json json = treatment_json(found.trials[found.chosen]);
+  json["rows"] = found.rows;
+  json["trials"] = std::move(trials);
+  return json;
 }
 
 template <typename Scalar>
@@ -146,7 +222,7 @@ std::optional<LearnedTask<Scalar>> learned_task(const Network& network, const Gp
   learning.kernel = inference.kernels == Kernels::ntk ? Kernels::ntk : Kernels::nngp;
   learning.kind = task.kind;
   learning.noise = inference.fit.noise;
-  const Matrix<double>& y = *task.train.targets;
+  const Matrix<double> y = gp::fitted_targets(*task.train.targets, inference.fit);
   const gp::TargetScale scale = gp::fit_scale(y, task.kind, inference.fit);
   LearnedTask<Scalar> learned{gp::learn_inputs(network, task.train.inputs(), scale.standardised(y), learning,
                                                {.threads = inference.fit.threads, .stop = interrupt.token()}),

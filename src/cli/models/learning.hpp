@@ -56,10 +56,20 @@ inline constexpr const char* automatic_argument = "auto";
 /// are chosen in double, and some of them want regularisers that are lost in the rounding errors of float.
 [[nodiscard]] bool takes_double(const CLI::App& command, const std::vector<std::string>& networks);
 
-/// The network that choose_network() finds for a task, with what it says about it among the task's notes; its cost is
-/// said before. ArgumentError, naming the option, for inputs that are no vectors, and for a depth.
+/// Leaves channels out that all training inputs have in common, of which predictions then do not depend: vectors [n,
+/// channels] only, of which some channel varies. The task gets a note, and says in its preparation which they are; its
+/// inputs are those of before.
 template <typename Scalar>
-[[nodiscard]] gp::AutomaticNetwork automatic_network(GpTask<Scalar>& task,
+[[nodiscard]] gp::FeatureMap without_constants(GpTask<Scalar>& task);
+
+/// What is said of inputs that have other numbers in channels that a preparation calls constant; empty: nothing.
+template <typename Scalar>
+[[nodiscard]] std::string new_values_text(const nlohmann::json& preparation, const Inputs<Scalar>& x);
+
+/// The network that choose_network() finds for a task whose inputs go through the map, with what it says about it among
+/// the task's notes; its cost is said before. ArgumentError, naming the option, for inputs that are no vectors, and for a depth.
+template <typename Scalar>
+[[nodiscard]] gp::AutomaticNetwork automatic_network(GpTask<Scalar>& task, const gp::FeatureMap& map,
                                                      const gp::AutomaticOptions& options,
                                                      std::optional<Index> depth, int threads,
                                                      const Interrupt& interrupt);

@@ -43,7 +43,8 @@ std::optional<QualityLine> leave_one_out_scores(const gp::Model& model, const Ma
   Matrix<double> probabilities;
   if (!model.class_names().empty())
     probabilities = model.class_calibration().probabilities(mean, others.variances.col(0));
-  return named_scores("leave-one-out", mean, others.variances, probabilities, targets, {});
+  return named_scores("leave-one-out", mean, others.variances, probabilities, targets,
+                      {.of_logarithms = model.law().of_logarithms});
 }
 
 std::vector<QualityLine> model_scores(const gp::Model& model, const std::vector<Predicted>& predicted,
@@ -54,7 +55,8 @@ std::vector<QualityLine> model_scores(const gp::Model& model, const std::vector<
     for (std::size_t i = 0; set.targets && i < set.found.size(); ++i) {
       const std::string name = set.name + at_time_text(model, times[i]);
       scores.push_back(scores_of(name, set.found[i], *set.targets));
-      if ((model.amplitude().array() != 1).any())
+      // Noise of logarithms is no multiple of the amplitude in the units of the targets.
+      if ((model.amplitude().array() != 1).any() && model.transform() == gp::TargetTransform::none)
         scores.push_back(
             scores_of(name + ", amplitude 1", with_amplitude_one(model, set.found[i]), *set.targets));
     }
@@ -105,6 +107,7 @@ std::string model_text(const gp::Model& model) {
   text += fmt::format(": {} training inputs, {}\namplitude {}, noise variance {}", model.train_size(),
                       outputs_text(model), shared_or_range(model.amplitude(), number, numbers),
                       shared_or_range(model.noise_variance(), number, numbers));
+  if (model.transform() == gp::TargetTransform::log) text += " of logarithms of the targets";
   if (model.solver() != gp::Solver::cholesky)
     text += ", by conjugate gradients";
   else if (bayesian)

@@ -24,7 +24,8 @@ namespace widelimit::cli {
 [[nodiscard]] std::optional<QualityLine> leave_one_out_scores(const gp::Model& model,
                                                               const Matrix<double>& targets);
 
-/// A line for each set with known targets and each time, and one for what its variances would be without the amplitude;
+/// A line for each set with known targets and each time, and one for what its variances would be without the amplitude,
+/// unless logarithms were fitted;
 /// then the baselines of the test data.
 [[nodiscard]] std::vector<QualityLine> model_scores(const gp::Model& model,
                                                     const std::vector<Predicted>& predicted,

@@ -6,6 +6,7 @@
 #include <memory>
 #include <optional>
 
+#include "cli/models/learning.hpp"
 #include "cli/models/model_inputs.hpp"
 #include "cli/models/model_predictions.hpp"
 #include "cli/models/model_scores.hpp"
@@ -161,6 +162,8 @@ void run_predict(const PredictArguments& arguments, const RunContext& context) {
   const std::filesystem::path& file = arguments.inputs.inputs();
   if (const std::string warning = model.range_warning(x); !warning.empty())
     warn("{}: {}", file.string(), warning);
+  if (std::string text = new_values_text(preparation_of(model), x); !text.empty())
+    prepared.notes.push_back(std::move(text));
   if (const Index known = model.training_inputs_among(x); known > 0)
     prepared.notes.push_back(fmt::format(
         "{} of {} inputs are training inputs: how well these are predicted says little of new ones", known,

@@ -177,9 +177,8 @@ TestQuality quality_of(const GpResult& result, const Matrix<double>& targets) {
   for (const GpPrediction& prediction : result.predictions)
     quality.predictions.push_back(
         {prediction.name, targets.rows(),
-         gp::prediction_quality(prediction.mean,
-                                prediction.variance.rowwise() + prediction.noise_variance.transpose(),
-                                prediction.probabilities, targets, prediction.law)});
+         gp::prediction_quality(prediction.mean, prediction.observation_variance(), prediction.probabilities,
+                                targets, prediction.law)});
   return quality;
 }
 

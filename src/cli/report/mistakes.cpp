@@ -75,15 +75,15 @@ std::string class_mistakes(const PredictionFacts& info, const GpPrediction& pred
   return text + "</div>\n";
 }
 
-/// Of the observations of an input, [1, outputs].
-Matrix<double> deviations_of(const GpPrediction& prediction, Index i) {
-  return (prediction.variance.row(i) + prediction.noise_variance.transpose()).cwiseSqrt();
-}
-
-/// Largest distance of an output from its target, in standard deviations of an observation.
-double standard_distance(const GpPrediction& prediction, const Matrix<double>& targets, Index i) {
-  return ((prediction.mean.row(i) - targets.row(i)).array().abs() / deviations_of(prediction, i).array())
-      .maxCoeff();
+/// Largest distance of an output from its target, in standard deviations of an observation; of logarithms where these
+/// were fitted.
+double standard_distance(const GpPrediction& prediction, const Matrix<double>& observed,
+                         const Matrix<double>& targets, Index i) {
+  double largest = 0;
+  for (Index k = 0; k < targets.cols(); ++k)
+    largest = std::max(
+        largest, std::abs(prediction.law.distance(targets(i, k), prediction.mean(i, k), observed(i, k))));
+  return largest;
 }
 
 std::string numbers_of(const Matrix<double>& matrix, Index row) {
@@ -96,11 +96,11 @@ std::string numbers_of(const Matrix<double>& matrix, Index row) {
 
 std::string number_mistakes(const PredictionFacts& info, const GpPrediction& prediction,
                             const Matrix<double>& targets) {
+  const Matrix<double> observed = prediction.observation_variance(), deviations = observed.cwiseSqrt();
+  const auto distance = [&](Index i) { return standard_distance(prediction, observed, targets, i); };
   std::vector<Index> order(static_cast<std::size_t>(targets.rows()));
   std::iota(order.begin(), order.end(), Index{0});
-  std::stable_sort(order.begin(), order.end(), [&](Index a, Index b) {
-    return standard_distance(prediction, targets, a) > standard_distance(prediction, targets, b);
-  });
+  std::stable_sort(order.begin(), order.end(), [&](Index a, Index b) { return distance(a) > distance(b); });
   std::string text =
       "<table><tr><th>input</th><th>target</th><th>predicted</th><th>standard deviation</th><th>off "
       "by</th></tr>\n";
@@ -108,8 +108,7 @@ std::string number_mistakes(const PredictionFacts& info, const GpPrediction& pre
     text += fmt::format(
         "<tr><td class='id'>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{:.2f} deviations</td></tr>\n",
         html_escaped(info.names[static_cast<std::size_t>(order[i])]), numbers_of(targets, order[i]),
-        numbers_of(prediction.mean, order[i]), numbers_of(deviations_of(prediction, order[i]), 0),
-        standard_distance(prediction, targets, order[i]));
+        numbers_of(prediction.mean, order[i]), numbers_of(deviations, order[i]), distance(order[i]));
   return text + "</table>\n";
 }
 

@@ -259,13 +259,11 @@ std::string coverage_picture(const GpPrediction& prediction, const Matrix<double
                              std::string_view colour) {
   // The smallest central interval that holds a number has this probability.
   std::vector<double> probabilities;
-  for (Index i = 0; i < targets.rows(); ++i) {
-    for (Index k = 0; k < targets.cols(); ++k) {
-      const double deviation = std::sqrt(prediction.variance(i, k) + prediction.noise_variance(k));
-      probabilities.push_back(
-          prediction.law.probability_within((prediction.mean(i, k) - targets(i, k)) / deviation));
-    }
-  }
+  const Matrix<double> observed = prediction.observation_variance();
+  for (Index i = 0; i < targets.rows(); ++i)
+    for (Index k = 0; k < targets.cols(); ++k)
+      probabilities.push_back(prediction.law.probability_within(
+          prediction.law.distance(targets(i, k), prediction.mean(i, k), observed(i, k))));
   std::sort(probabilities.begin(), probabilities.end());
   SvgPlot plot("Coverage of intervals", unit_axis("probability of the interval"),
                unit_axis("share of numbers in it"), 440, 360);

@@ -14,15 +14,6 @@
 namespace widelimit::cli {
 namespace {
 
-/// "a, b, c", the first ones of many.
-std::string short_list(const std::vector<std::string>& names) {
-  constexpr std::size_t most = 20;
-  std::string text;
-  for (std::size_t k = 0; k < std::min(most, names.size()); ++k)
-    text += fmt::format("{}{}", k == 0 ? "" : ", ", cut_text(names[k]));
-  return names.size() > most ? fmt::format("{} and {} more", text, names.size() - most) : text;
-}
-
 /// The bytes of a row; 0 and -0 are equal.
 std::string row_bytes(const xt::xarray<double>& x, std::size_t row) {
   std::string bytes(x.shape(1) * sizeof(double), '\0');
@@ -87,6 +78,14 @@ bool same_numbers(const std::vector<std::string>& fields, const std::vector<std:
 }
 
 }  // namespace
+
+std::string short_list(const std::vector<std::string>& names) {
+  constexpr std::size_t most = 20;
+  std::string text;
+  for (std::size_t k = 0; k < std::min(most, names.size()); ++k)
+    text += fmt::format("{}{}", k == 0 ? "" : ", ", cut_text(names[k]));
+  return names.size() > most ? fmt::format("{} and {} more", text, names.size() - most) : text;
+}
 
 std::string readings_text(const nlohmann::ordered_json& readings) {
   const std::vector<std::pair<std::string, std::string>> kinds{{"number", "numbers"},

@@ -11,6 +11,9 @@
 /// What people should know of a table before they believe what comes of it.
 namespace widelimit::cli {
 
+/// "a, b, c", the first twenty of many.
+[[nodiscard]] std::string short_list(const std::vector<std::string>& names);
+
 /// "columns: numbers a, b; categories colour (2); names of rows plant; target kind", of TableEncoding::readings().
 [[nodiscard]] std::string readings_text(const nlohmann::ordered_json& readings);
 

@@ -77,17 +77,40 @@ Vector<double> vector_of(const JsonValue& value) {
   return Eigen::Map<const Vector<double>>(numbers.data(), static_cast<Index>(numbers.size()));
 }
 
+/// Offsets of logarithms have a name of their own, so that versions that know none of them refuse such models.
+constexpr const char *offsets_field = "target_offsets", *logarithm_offsets_field = "target_logarithm_offsets";
+
+/// Of the logarithms that are restored, where these have a range.
+constexpr const char *least_field = "target_least", *greatest_field = "target_greatest";
+
+bool fits_logarithms(const JsonValue& document) { return document.contains(logarithm_offsets_field); }
+
 TargetScale read_scale(const JsonValue& document) {
+  const char* offsets = fits_logarithms(document) ? logarithm_offsets_field : offsets_field;
   try {
-    return {vector_of(document.at("target_offsets")), vector_of(document.at("target_factors"))};
+    const TargetScale scale(vector_of(document.at(offsets)), vector_of(document.at("target_factors")));
+    if (!document.contains(least_field)) return scale;
+    Matrix<double> range(2, scale.outputs());
+    const Vector<double> least = vector_of(document.at(least_field)),
+                         greatest = vector_of(document.at(greatest_field));
+    if (least.size() != range.cols() || greatest.size() != range.cols())
+      document.fail(fmt::format("{}, {}: expected a number for each of {} outputs", least_field,
+                                greatest_field, range.cols()));
+    range << least.transpose(), greatest.transpose();
+    return scale.within(std::move(range));
   } catch (const ArgumentError& error) {
     document.fail(error.what());
   }
 }
 
 void write_posteriors(ArrayFolderWriter& folder, Json& document, const ModelState& state) {
-  document["target_offsets"] = numbers_of(state.scale.offsets());
+  document[state.fits_logarithms() ? logarithm_offsets_field : offsets_field] =
+      numbers_of(state.scale.offsets());
   document["target_factors"] = numbers_of(state.scale.factors());
+  if (const Matrix<double>& range = state.scale.range(); range.size() > 0) {
+    document[least_field] = numbers_of(range.row(0));
+    document[greatest_field] = numbers_of(range.row(1));
+  }
   document["posteriors"] = Json::array();
   for (std::size_t p = 0; p < state.posteriors.size(); ++p) {
     const OutputPosterior& part = state.posteriors[p];
@@ -278,9 +301,11 @@ void read_rows(const ArrayFolderReader& folder, ModelState& state) {
 
 /// Models of before have none: their law was normal.
 ObservationLaw read_law(const JsonValue& document) {
-  if (!document.contains("observation_law")) return {};
+  ObservationLaw law{.of_logarithms = fits_logarithms(document)};
+  if (!document.contains("observation_law")) return law;
   const JsonValue described = document.at("observation_law");
-  const ObservationLaw law{described.at("degrees_of_freedom"), described.at("scale")};
+  law.degrees_of_freedom = described.at("degrees_of_freedom");
+  law.scale = described.at("scale");
   if (!(law.degrees_of_freedom > 0) || !(law.scale > 0))
     described.fail("expected positive degrees of freedom and a positive scale");
   return law;

@@ -60,6 +60,18 @@ TargetScale TargetScale::fit(const Matrix<double>& targets) {
   return {std::move(scale.offsets_), std::move(scale.factors_)};
 }
 
+TargetScale TargetScale::within(Matrix<double> range) const {
+  const bool is_range = range.rows() == 2 && range.cols() == outputs() && range.allFinite() &&
+                        (range.row(0).array() <= range.row(1).array()).all();
+  if (!is_range)
+    throw ArgumentError(fmt::format(
+        "TargetScale: expected a range [2, {}], the least above the greatest number of each output",
+        outputs()));
+  TargetScale scale = *this;
+  scale.range_ = std::move(range);
+  return scale;
+}
+
 Matrix<double> TargetScale::standardised(const Matrix<double>& targets) const {
   require_columns(targets, outputs(), "TargetScale::standardised");
   if (is_identity()) return targets;
@@ -69,9 +81,14 @@ Matrix<double> TargetScale::standardised(const Matrix<double>& targets) const {
 
 Matrix<double> TargetScale::restored(const Matrix<double>& means) const {
   require_columns(means, outputs(), "TargetScale::restored");
-  if (is_identity()) return means;
-  return ((means.array().rowwise() * factors_.transpose().array()).rowwise() + offsets_.transpose().array())
-      .matrix();
+  Matrix<double> numbers = means;
+  if (!is_identity())
+    numbers =
+        ((means.array().rowwise() * factors_.transpose().array()).rowwise() + offsets_.transpose().array())
+            .matrix();
+  for (Index c = 0; c < range_.cols(); ++c)
+    numbers.col(c) = numbers.col(c).cwiseMax(range_(0, c)).cwiseMin(range_(1, c));
+  return numbers;
 }
 
 bool TargetScale::is_identity() const { return offsets_.isZero(0) && (factors_.array() == 1).all(); }

@@ -34,6 +34,13 @@ GramSources multiplied(const Vector<double>& factors, GramSources grams) {
   return grams;
 }
 
+/// The problem as it is fitted.
+Problem transformed(Problem problem, const FitOptions& options) {
+  problem.targets = fitted_targets(problem.targets, options);
+  if (problem.validation) problem.validation = fitted_targets(*problem.validation, options);
+  return problem;
+}
+
 }  // namespace
 
 void Problem::join_validation() {
@@ -51,7 +58,7 @@ struct Fitter::Group {
 };
 
 Fitter::Fitter(Problem problem, FitOptions options, GramSources grams, MakeSolver make_solver)
-    : problem_{std::move(problem)},
+    : problem_{transformed(std::move(problem), options)},
       options_{std::move(options)},
       make_solver_{std::move(make_solver)},
       scale_{fit_scale(problem_.targets, problem_.kind, options_)},
@@ -90,6 +97,7 @@ std::vector<Selection> Fitter::select(const std::string& kernel) {
 /// In the units of the targets, and relative to the mean diagonal of all rows.
 std::vector<Selection> Fitter::told(std::vector<Selection> selections) const {
   selections = in_units_of(scale_, std::move(selections), observations_->inputs());
+  if (fits_logarithms()) selections = of_logarithms(problem_, input_targets(), std::move(selections));
   const double relative = observations_->relative();
   if (relative == 1) return selections;
   for (Selection& selection : selections) {
@@ -208,24 +216,40 @@ Vector<double> distances_of(const std::vector<FittedOutputs>& parts) {
 /// Noise that is known is no multiple of the amplitude that was fitted beside it: its law is taken as normal.
 ObservationLaw Fitter::law(const std::vector<FittedOutputs>& parts) const {
   const bool is_fitted = !options_.amplitude && !problem_.knows_noise() && !options_.is_in_units_of_targets();
-  if (problem_.kind == TargetKind::classes || !is_fitted) return {};
+  if (problem_.kind == TargetKind::classes) return {};
+  const auto of_what_is_fitted = [&](ObservationLaw law) {
+    law.of_logarithms = fits_logarithms();
+    return law;
+  };
+  if (!is_fitted) return of_what_is_fitted({});
   // Fewer say nothing of tails, and less of the scale than the amplitude does.
   constexpr Index fewest = 30;
   if (options_.fits_tails)
     if (const Vector<double> distances = distances_of(parts);
         distances.size() >= fewest && distances.allFinite() && !distances.isZero(0))
-      return ObservationLaw::of_left_out(distances);
-  return ObservationLaw::of_fitted_amplitude(observations_->inputs(), !options_.targets_as_they_are);
+      return of_what_is_fitted(ObservationLaw::of_left_out(distances));
+  return of_what_is_fitted(
+      ObservationLaw::of_fitted_amplitude(observations_->inputs(), !options_.targets_as_they_are));
 }
 
 void check_stop(const std::stop_token& stop) {
   if (stop.stop_requested()) throw Cancelled("the inference was stopped");
 }
 
+Matrix<double> fitted_targets(const Matrix<double>& targets, const FitOptions& options) {
+  return options.transform == TargetTransform::log ? logarithms(targets, "the fit") : targets;
+}
+
 TargetScale fit_scale(const Matrix<double>& targets, TargetKind kind, const FitOptions& options) {
   if (kind == TargetKind::classes || options.targets_as_they_are)
     return TargetScale::identity(targets.cols());
-  return options.is_in_units_of_targets() ? TargetScale::centre(targets) : TargetScale::fit(targets);
+  if (options.is_in_units_of_targets()) return TargetScale::centre(targets);
+  TargetScale scale = TargetScale::fit(targets);
+  if (options.transform != TargetTransform::log || !options.fits_tails) return scale;
+  // Where logarithms go on growing, targets explode.
+  Matrix<double> range(2, targets.cols());
+  range << targets.colwise().minCoeff(), targets.colwise().maxCoeff();
+  return scale.within(std::move(range));
 }
 
 }  // namespace widelimit::gp

@@ -85,6 +85,12 @@ std::vector<FitField> rows() {
        "over "
        "the training inputs, and predictions are put back",
        [](O& o, J v) { o.targets_as_they_are = v.get<bool>(); }},
+      {"transform", "--target-transform", "target_transform", "none|log", V::words(transform_words()),
+       "none; with the network auto by the density of targets left out",
+       "Fit logarithms of the targets (log), which are positive then, as noise that is a share of them asks "
+       "for; "
+       "predictions, intervals and scores stay in the units of the targets",
+       [](O& o, J v) { o.transform = value_of(transform_words(), v.get<std::string>()); }},
       {"solver", "--solver", "solver", "cholesky|cg|distributed", V::words(solver_words()),
        "cholesky; gp: by size and memory",
        "How systems with the Gram matrix are solved: factorized (cholesky), by conjugate gradients, which "
@@ -185,6 +191,11 @@ std::vector<Rule> rules_of_choice() {
       {"noise_variances", [](R r) { return r.knows_noise && r.refits; },
        "the noise is known: leave out {refit}"},
       {"weights", [](R r) { return r.weighs && r.knows_noise; }, "give them or {noise_variances}, not both"},
+      {"transform", [](R r) { return r.logarithms && r.kind == TargetKind::classes; },
+       "classes have no logarithms: leave it out"},
+      {"transform", [](R r) { return r.logarithms && (r.knows_noise || r.gives_noise); },
+       "{noise_variances} are in units of the targets, and say nothing of their logarithms: give one of "
+       "both"},
       {"criterion", [](R r) { return r.gives_regulariser && r.criterion && !r.searches; },
        "there is nothing to choose with {regulariser}"},
       {"grid", [](R r) { return r.gives_regulariser && r.gives_candidates; },
@@ -289,6 +300,11 @@ const Choices<Criterion>& criterion_words() {
                                         {"nlpd", Criterion::negative_log_predictive_density},
                                         {"evidence", Criterion::evidence},
                                         {"loo", Criterion::leave_one_out}};
+  return words;
+}
+
+const Choices<TargetTransform>& transform_words() {
+  static const Choices<TargetTransform> words{{"none", TargetTransform::none}, {"log", TargetTransform::log}};
   return words;
 }
 
@@ -400,6 +416,7 @@ FitRequest fit_request(const Problem& problem, const FitOptions& options, bool t
   request.knows_noise = problem.knows_noise();
   request.weighs = problem.weights.size() > 0;
   request.groups = problem.inputs && !problem.inputs->groups.empty();
+  request.logarithms = options.transform == TargetTransform::log;
   request.has_amplitude = options.amplitude.has_value();
   request.kind = problem.kind;
   request.inputs = problem.targets.rows();

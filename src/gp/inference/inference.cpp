@@ -92,7 +92,12 @@ class TestPredictions {
     if (prediction.log_marginal_likelihood && !scale.is_identity())
       *prediction.log_marginal_likelihood -=
           static_cast<double>(fitter_.input_targets().rows()) * scale.factors().array().log().sum();
-    const Matrix<double> observed = prediction.variance.rowwise() + prediction.noise_variance.transpose();
+    if (fitter_.fits_logarithms()) {
+      if (prediction.log_marginal_likelihood)
+        *prediction.log_marginal_likelihood -= fitter_.input_targets().sum();
+      take_from_logarithms(prediction.mean, prediction.variance, prediction.noise_variance);
+    }
+    const Matrix<double> observed = prediction.observation_variance();
     if (fitter_.problem().kind == TargetKind::classes)
       prediction.probabilities = prediction.class_calibration.probabilities(prediction.mean, observed.col(0));
     if (truth_)

@@ -109,6 +109,9 @@ Vector<double> LeaveOneOut::most_likely_scales(const char* where) const {
 }
 
 double ModelLeaveOneOut::negative_log_predictive_density() const {
+  if (positive_targets.size() > 0)
+    return gp::negative_log_predictive_density(positive_targets - residuals, variances, positive_targets,
+                                               {.of_logarithms = true});
   return gp::negative_log_predictive_density(residuals, variances,
                                              Matrix<double>::Zero(residuals.rows(), residuals.cols()));
 }

@@ -161,7 +161,7 @@ Matrix<double> covariance_of(const IterativeWeights& iterative, const CrossKerne
                                               std::move(prior));
 }
 
-/// Means of all outputs, in the units of the targets.
+/// Means of all outputs, of the targets or of their logarithms, as they are fitted.
 Matrix<double> mean_of(const ModelState& state, const CrossKernels& cross) {
   Matrix<double> means;
   for (const OutputPosterior& part : state.posteriors) {
@@ -174,8 +174,9 @@ Matrix<double> mean_of(const ModelState& state, const CrossKernels& cross) {
   return state.scale.restored(means);
 }
 
-ModelPrediction prediction_of(const ModelState& state, const CrossKernels& cross, const Vector<double>& prior,
-                              Vector<double> noise) {
+/// Means and variances of the targets or of their logarithms, as they are fitted.
+ModelPrediction fitted_prediction(const ModelState& state, const CrossKernels& cross,
+                                  const Vector<double>& prior, Vector<double> noise) {
   ModelPrediction prediction{
       mean_of(state, cross), Matrix<double>(prior.size(), noise.size()), std::move(noise), {}, state.law};
   for (const OutputPosterior& part : state.posteriors) {
@@ -184,11 +185,38 @@ ModelPrediction prediction_of(const ModelState& state, const CrossKernels& cross
     for (std::size_t k = 0; k < part.outputs.size(); ++k)
       prediction.variance.col(part.outputs[k]) = variance_factor(state, part, k) * unit;
   }
+  return prediction;
+}
+
+ModelPrediction prediction_of(const ModelState& state, const CrossKernels& cross, const Vector<double>& prior,
+                              Vector<double> noise) {
+  ModelPrediction prediction = fitted_prediction(state, cross, prior, std::move(noise));
+  if (state.fits_logarithms())
+    take_from_logarithms(prediction.mean, prediction.variance, prediction.noise_variance);
   if (!state.class_names.empty())
     // Classes share one variance.
     prediction.class_probabilities = state.posteriors.front().class_calibration.probabilities(
         prediction.mean, prediction.observation_variance().col(0));
   return prediction;
+}
+
+void take_joint_from_logarithms(JointPrediction& prediction, const Vector<double>& noise) {
+  for (Index k = 0; k < prediction.mean.cols(); ++k) {
+    Matrix<double>& covariance = prediction.covariances[static_cast<std::size_t>(k)];
+    Matrix<double> mean = prediction.mean.col(k), variance = covariance.diagonal();
+    take_from_logarithms(mean, variance, noise.segment(k, 1));
+    covariance = mean.asDiagonal() * covariance.array().expm1().matrix() * mean.asDiagonal();
+    prediction.mean.col(k) = mean;
+  }
+}
+
+/// Predictions of observations, to which the noise belongs already.
+void take_left_out_from_logarithms(ModelLeaveOneOut& others, const ModelState& state) {
+  const Matrix<double>& targets = state.rows.inputs.empty() ? state.targets : state.rows.targets;
+  Matrix<double> mean = targets - others.residuals;
+  take_from_logarithms(mean, others.variances, Vector<double>::Zero(mean.cols()));
+  others.positive_targets = targets.array().exp();
+  others.residuals = others.positive_targets - mean;
 }
 
 /// Throws the error of Regression for an amplitude of 0, under which nothing has a density.
@@ -253,6 +281,7 @@ std::vector<Matrix<double>> drawn(const Matrix<double>& mean, Index count, std::
 
 template <typename Scalar>
 Matrix<double> Model::mean(const Inputs<Scalar>& x, const GramOptions& run) const {
+  if (state_->fits_logarithms()) return predict(x, run).mean;
   // Means of trained networks take the NTK only; their variances take both kernels.
   const Kernels kernels = is_trained(*state_) ? Kernels::ntk : Kernels::nngp;
   return mean_of(*state_, cross_kernels(*state_, x, kernels, run));
@@ -317,12 +346,21 @@ JointPrediction Model::predict_jointly(const Inputs<Scalar>& x, const GramOption
       prediction.covariances[static_cast<std::size_t>(part.outputs[k])] =
           variance_factor(*state_, part, k) * unit;
   }
+  if (state_->fits_logarithms()) take_joint_from_logarithms(prediction, noise_variance());
   return prediction;
 }
 
 namespace {
 
-/// Normal numbers of one sample through the roots of the covariances of each part, in the units of the targets.
+/// Samples of logarithms, where these are fitted, become those of the targets.
+std::vector<Matrix<double>> in_units_of_targets(std::vector<Matrix<double>> samples, const ModelState& state,
+                                                const Vector<double>& noise) {
+  if (state.fits_logarithms())
+    for (Matrix<double>& sample : samples) take_from_logarithms(sample, noise);
+  return samples;
+}
+
+/// Normal numbers of one sample through the roots of the covariances of each part, in the units of what is fitted.
 Matrix<double> spread(const ModelState& state, const std::vector<Matrix<double>>& roots,
                       const Matrix<double>& normals) {
   Matrix<double> sample(normals.rows(), normals.cols());
@@ -345,15 +383,19 @@ std::vector<Matrix<double>> Model::samples(const Inputs<Scalar>& x, Index count,
                                            Sampling sampling, const GramOptions& run) const {
   constexpr const char* where = "Model::samples";
   require_count(count, where);
+  require_amplitudes(*state_, where);
+  const CrossKernels cross = cross_kernels(*state_, x, kernels_of(*state_), run);
+  const auto told = [&](const Matrix<double>& mean, const auto& spread) {
+    return in_units_of_targets(drawn(mean, count, seed, 0, spread), *state_, noise_variance());
+  };
   if (sampling == Sampling::marginal) {
-    const ModelPrediction prediction = predict(x, run);
+    const ModelPrediction prediction =
+        fitted_prediction(*state_, cross, prior_variances(*state_, x, run), noise_variance());
     const Matrix<double> deviations = prediction.standard_deviation();
-    return drawn(prediction.mean, count, seed, 0, [&](const Matrix<double>& normals) {
+    return told(prediction.mean, [&](const Matrix<double>& normals) {
       return Matrix<double>(deviations.cwiseProduct(normals));
     });
   }
-  require_amplitudes(*state_, where);
-  const CrossKernels cross = cross_kernels(*state_, x, kernels_of(*state_), run);
   const Matrix<double> prior = prior_gram(*state_, x, run);
   std::vector<Matrix<double>> roots;
   for (const OutputPosterior& part : state_->posteriors)
@@ -361,8 +403,8 @@ std::vector<Matrix<double>> Model::samples(const Inputs<Scalar>& x, Index count,
         root_of(std::visit([&](const auto& posterior) { return covariance_of(posterior, cross, prior); },
                            part.posterior),
                 prior, where));
-  return drawn(mean_of(*state_, cross), count, seed, 0,
-               [&](const Matrix<double>& normals) { return spread(*state_, roots, normals); });
+  return told(mean_of(*state_, cross),
+              [&](const Matrix<double>& normals) { return spread(*state_, roots, normals); });
 }
 
 template <typename Scalar>
@@ -373,9 +415,11 @@ std::vector<Matrix<double>> Model::prior_samples(const Inputs<Scalar>& x, Index 
   const Matrix<double> covariance = prior_gram(*state_, x, run);
   // All parts have the prior of the network in common; their amplitudes come in with spread().
   const std::vector<Matrix<double>> roots(state_->posteriors.size(), root_of(covariance, covariance, where));
-  return drawn(state_->scale.restored(Matrix<double>::Zero(x.size(), outputs())), count, seed,
-               first_prior_stream,
-               [&](const Matrix<double>& normals) { return spread(*state_, roots, normals); });
+  return in_units_of_targets(
+      drawn(state_->scale.restored(Matrix<double>::Zero(x.size(), outputs())), count, seed,
+            first_prior_stream,
+            [&](const Matrix<double>& normals) { return spread(*state_, roots, normals); }),
+      *state_, noise_variance());
 }
 
 ModelLeaveOneOut Model::leave_one_out() const {
@@ -404,7 +448,9 @@ ModelLeaveOneOut Model::leave_one_out() const {
     others.residuals = inverse.asDiagonal() * others.residuals;
     others.variances = inverse.cwiseAbs2().asDiagonal() * others.variances;
   }
-  return state_->rows.inputs.empty() ? others : row_by_row(*state_, others, noise_variance());
+  if (!state_->rows.inputs.empty()) others = row_by_row(*state_, others, noise_variance());
+  if (state_->fits_logarithms()) take_left_out_from_logarithms(others, *state_);
+  return others;
 }
 
 double Model::log_marginal_likelihood() const {
@@ -432,7 +478,9 @@ double Model::log_marginal_likelihood() const {
     for (Index c = 0; c < targets.cols(); ++c)
       sum += regression.output(c, targets).with_amplitude(part.amplitudes(c)).log_marginal_likelihood();
   }
-  // Densities of the targets in their own units: standardising divided each target by its output's factor.
+  // Densities of the targets in their own units: a logarithm divided each by its target.
+  if (state_->fits_logarithms()) sum -= state_->targets.sum();
+  // Standardising divided each target by its output's factor.
   return sum - static_cast<double>(input_count()) * state_->scale.factors().array().log().sum();
 }
 

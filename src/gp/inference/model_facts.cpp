@@ -96,7 +96,7 @@ Model Model::with_amplitude(double amplitude) const {
     // The fitted calibration belongs to the amplitude that is replaced.
     part.class_calibration = {};
   }
-  state.law = {};
+  state.law = {.of_logarithms = state.fits_logarithms()};
   return Model(std::make_shared<const ModelState>(std::move(state)));
 }
 
@@ -147,6 +147,10 @@ Vector<double> Model::regulariser() const {
 }
 
 const ObservationLaw& Model::law() const { return state_->law; }
+
+TargetTransform Model::transform() const {
+  return state_->fits_logarithms() ? TargetTransform::log : TargetTransform::none;
+}
 
 Vector<double> Model::noise_variance() const { return by_output(*state_, unit_noise); }
 

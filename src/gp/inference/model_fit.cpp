@@ -316,9 +316,11 @@ LearnedTask<Scalar> learned_task(const Network& network, const LabelledInputs<Sc
   learning.kind = kind_of(options);
   learning.noise = options.noise;
   learning.row_groups = options.groups;
-  LearnedInputs learned = learn_inputs(
-      network, train.x, fit_scale(train.y, learning.kind, fit_options(options)).standardised(train.y),
-      learning, {.threads = options.gram.threads, .stop = options.gram.stop});
+  const FitOptions fit = fit_options(options);
+  const Matrix<double> y = fitted_targets(train.y, fit);
+  LearnedInputs learned =
+      learn_inputs(network, train.x, fit_scale(y, learning.kind, fit).standardised(y), learning,
+                   {.threads = options.gram.threads, .stop = options.gram.stop});
   LearnedTask<Scalar> task{std::move(learned), {train.x, train.y}, {}, options};
   task.train.x = task.learned.map.apply(train.x);
   if (validation != nullptr) task.validation = {task.learned.map.apply(validation->x), validation->y};
@@ -366,6 +368,7 @@ FitOptions fit_options(const ModelOptions& options) {
   fit.candidates = options.grid;
   fit.amplitude = options.amplitude;
   fit.targets_as_they_are = options.targets_as_they_are;
+  fit.transform = options.transform.value_or(TargetTransform::none);
   fit.fits_tails = options.fits_tails;
   fit.threads = options.gram.threads;
   fit.residual = options.residual;

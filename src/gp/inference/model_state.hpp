@@ -41,7 +41,7 @@ struct OutputPosterior {
 /// The rows of a model some of whose inputs are equal.
 struct RepeatedRows {
   std::vector<Index> inputs = {};  ///< Which of the model's inputs each row has; empty: each has its own.
-  Matrix<double> targets = {};     ///< [rows, outputs], in their own units; empty as above.
+  Matrix<double> targets = {};     ///< [rows, outputs], as those of ModelState; empty as above.
   Vector<double> weights = {};     ///< [rows]; empty as above, and where none are given.
 };
 
@@ -55,7 +55,8 @@ using AnyIterativeKernels =
 struct ModelState {
   AnyModelKernel kernel;
   std::vector<OutputPosterior> posteriors;
-  Matrix<double> targets;  ///< [n, outputs], in their own units: means over the rows of each input.
+  /// [n, outputs], in their own units, or their logarithms where these are fitted: means over the rows of each input.
+  Matrix<double> targets;
   TargetScale scale;
   std::vector<std::string> class_names;
   Preprocessing preprocessing;
@@ -71,6 +72,8 @@ struct ModelState {
   std::vector<double> times = {};      ///< ModelOptions::times
   RepeatedRows rows = {};
   std::vector<Index> groups = {};  ///< Of the inputs; see DistinctInputs.
+
+  [[nodiscard]] bool fits_logarithms() const { return law.of_logarithms; }
 };
 
 /// Null unless conjugate gradients fitted the model.

@@ -39,4 +39,20 @@ std::vector<Selection> in_units_of(const TargetScale& scale, std::vector<Selecti
   return selections;
 }
 
+std::vector<Selection> of_logarithms(const Problem& problem, const Matrix<double>& input_targets,
+                                     std::vector<Selection> selections) {
+  // One for all outputs only where there is one output.
+  for (std::size_t c = 0; c < selections.size(); ++c) {
+    const auto output = static_cast<Index>(c);
+    const double of_rows = problem.targets.col(output).mean(), of_inputs = input_targets.col(output).sum(),
+                 of_validation = problem.validation ? problem.validation->col(output).mean() : 0;
+    for (RegulariserScore& score : selections[c].scores) {
+      score.negative_log_predictive_density += of_validation;
+      score.leave_one_out += of_rows;
+      score.log_marginal_likelihood -= of_inputs;
+    }
+  }
+  return selections;
+}
+
 }  // namespace widelimit::gp

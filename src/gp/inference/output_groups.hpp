@@ -2,6 +2,7 @@
 
 #include <vector>
 
+#include "widelimit/gp/fit.hpp"
 #include "widelimit/gp/selection.hpp"
 #include "widelimit/gp/target_scale.hpp"
 
@@ -22,5 +23,11 @@ struct OutputGroup {
 /// output, unless the scale changes nothing.
 [[nodiscard]] std::vector<Selection> in_units_of(const TargetScale& scale, std::vector<Selection> selections,
                                                  Index n);
+
+/// Scores of logarithms as those of the targets, whose densities are divided by them; squared errors stay those of
+/// logarithms. `problem` and `input_targets` are in logarithms.
+[[nodiscard]] std::vector<Selection> of_logarithms(const Problem& problem,
+                                                   const Matrix<double>& input_targets,
+                                                   std::vector<Selection> selections);
 
 }  // namespace widelimit::gp

@@ -107,6 +107,27 @@ Problem problem_of_rows(const Problem& problem, const std::vector<Index>& rows, 
   return chosen;
 }
 
+/// What may be fitted in place of the targets.
+std::vector<TargetTransform> transforms_of(const Problem& problem, const AutomaticOptions& options) {
+  if (options.transform) return {*options.transform};
+  // Noise that is known is that of the targets, not of their logarithms.
+  const bool only_as_they_are = problem.kind == TargetKind::classes || options.targets_as_they_are ||
+                                problem.knows_noise() || !(problem.targets.array() > 0).all();
+  if (only_as_they_are) return {TargetTransform::none};
+  return {TargetTransform::none, TargetTransform::log};
+}
+
+/// The targets with each transform, beside each other: one decomposition serves all.
+Matrix<double> transformed_targets(const Matrix<double>& targets,
+                                   const std::vector<TargetTransform>& transforms) {
+  const auto count = static_cast<Index>(transforms.size());
+  Matrix<double> all(targets.rows(), targets.cols() * count);
+  for (Index t = 0; t < count; ++t)
+    all.middleCols(t * targets.cols(), targets.cols()) =
+        fitted_targets(targets, {.transform = transforms[static_cast<std::size_t>(t)]});
+  return all;
+}
+
 /// Of one output's targets: whatever their amplitude is, the law has the scale that fits them.
 double density_score(const Vector<double>& residuals, const Vector<double>& variances, double factor) {
   const Vector<double> distances = residuals.array() / variances.array().sqrt();
@@ -120,26 +141,38 @@ double density_score(const Vector<double>& residuals, const Vector<double>& vari
   return sum / static_cast<double>(distances.size());
 }
 
-double score_of(const std::vector<Selection>& selections, const Fitter& fitter) {
+double class_score(const Selection& selection) {
   // Classes are chosen by the log loss itself.
-  if (fitter.problem().kind == TargetKind::classes) {
-    double lowest = std::numeric_limits<double>::quiet_NaN();
-    for (const RegulariserScore& score : selections.front().scores)
-      if (!(score.leave_one_out >= lowest) && !std::isnan(score.leave_one_out)) lowest = score.leave_one_out;
-    return lowest;
-  }
-  double sum = 0;
-  Index output = 0;
-  for (const Selection& selection : selections)
-    for (Index k = 0; k < selection.others.residuals.cols(); ++k, ++output)
-      sum += density_score(selection.others.residuals.col(k), selection.others.variances,
-                           fitter.scale().factors()(output));
-  return sum;
+  double lowest = std::numeric_limits<double>::quiet_NaN();
+  for (const RegulariserScore& score : selection.scores)
+    if (!(score.leave_one_out >= lowest) && !std::isnan(score.leave_one_out)) lowest = score.leave_one_out;
+  return lowest;
 }
 
-/// The score of a network for inputs that went through their map.
-double left_out_score_of(const Network& network, const Inputs<double>& x, const Problem& problem,
-                         const AutomaticOptions& options, const RunControl& run) {
+/// Of each transform, summed over the outputs.
+std::vector<double> number_scores(const std::vector<Selection>& selections, const Fitter& fitter,
+                                  const std::vector<TargetTransform>& transforms) {
+  const auto count = static_cast<Index>(transforms.size());
+  std::vector<double> scores(transforms.size());
+  Index column = 0;
+  for (const Selection& selection : selections)
+    for (Index k = 0; k < selection.others.residuals.cols(); ++k, ++column) {
+      const auto transform = static_cast<std::size_t>(column / (fitter.scale().outputs() / count));
+      scores[transform] += density_score(selection.others.residuals.col(k), selection.others.variances,
+                                         fitter.scale().factors()(column));
+      // The density of a target is that of its logarithm over the target.
+      if (transforms[transform] == TargetTransform::log)
+        scores[transform] += fitter.input_targets().col(column).mean();
+    }
+  return scores;
+}
+
+/// The scores of a network for inputs that went through their map, of each transform of the targets, which
+/// transformed_targets() put beside each other.
+std::vector<double> left_out_scores_of(const Network& network, const Inputs<double>& x,
+                                       const Problem& problem, const AutomaticOptions& options,
+                                       const std::vector<TargetTransform>& transforms,
+                                       const RunControl& run) {
   GramOptions gram_options;
   gram_options.kernels = options.kernel == Kernels::nngp ? Kernels::nngp : Kernels::both;
   gram_options.threads = run.threads;
@@ -152,7 +185,9 @@ double left_out_score_of(const Network& network, const Inputs<double>& x, const 
   fit.threads = run.threads;
   fit.stop = run.stop;
   Fitter fitter(problem, std::move(fit), std::move(grams), direct_solver);
-  return score_of(fitter.select(options.kernel == Kernels::nngp ? "nngp" : "ntk"), fitter);
+  const auto selections = fitter.select(options.kernel == Kernels::nngp ? "nngp" : "ntk");
+  if (problem.kind == TargetKind::classes) return {class_score(selections.front())};
+  return number_scores(selections, fitter, transforms);
 }
 
 /// Inputs through one of the maps, and the networks for them.
@@ -202,14 +237,13 @@ std::string against_choice(const Problem& problem, const std::vector<Treatment>&
 }
 
 /// Three layers of ReLUs, which the estimators had before there was a choice.
-AutomaticNetwork without_choice(Index rows, std::string why) {
+AutomaticNetwork without_choice(Index rows, const AutomaticOptions& options, std::string why) {
   Candidate usual = relu_candidate(3, 1);
   Network network = network_of(usual);
-  return {std::move(network),
-          FeatureMap(),
-          {{std::move(usual.name), "as they are", std::numeric_limits<double>::quiet_NaN(), std::move(why)}},
-          0,
-          rows};
+  return {.network = std::move(network),
+          .transform = options.transform.value_or(TargetTransform::none),
+          .trials = {{.network = std::move(usual.name), .inputs = "as they are", .unsolved = std::move(why)}},
+          .rows = rows};
 }
 
 }  // namespace
@@ -217,10 +251,14 @@ AutomaticNetwork without_choice(Index rows, std::string why) {
 AutomaticOptions automatic_options(const ModelOptions& options) {
   AutomaticOptions choice{.kernel = options.kind == ModelKind::bayesian ? Kernels::nngp : Kernels::ntk,
                           .candidates = options.grid,
-                          .targets_as_they_are = options.targets_as_they_are};
-  if (options.noise)
+                          .targets_as_they_are = options.targets_as_they_are,
+                          .transform = options.transform};
+  if (options.noise) {
     if (const auto* given = std::get_if<RelativeRegulariser>(&*options.noise))
       choice.candidates = {given->value()};
+    else
+      choice.transform = TargetTransform::none;  // The noise is in the units of the targets.
+  }
   return choice;
 }
 
@@ -235,11 +273,13 @@ AutomaticNetwork choose_network(const Inputs<Scalar>& x, const Problem& problem,
   require_automatic(x, problem);
   const std::vector<Index> rows = evenly_spaced_inputs(x.size(), most_rows);
   const Inputs<double> seen = inputs_of_rows<double>(x, rows);
-  const Problem chosen = problem_of_rows(problem, rows, seen);
+  Problem chosen = problem_of_rows(problem, rows, seen);
   const std::vector<Treatment> treatments = treatments_of(seen);
   if (std::string why = against_choice(chosen, treatments); !why.empty())
-    return without_choice(seen.size(), std::move(why));
+    return without_choice(seen.size(), options, std::move(why));
   require_varying_targets(problem.targets, problem.kind, options.targets_as_they_are, "give one");
+  const std::vector<TargetTransform> transforms = transforms_of(problem, options);
+  chosen.targets = transformed_targets(chosen.targets, transforms);
   std::ptrdiff_t total = 0, done = 0;
   for (const Treatment& one : treatments) total += static_cast<std::ptrdiff_t>(one.candidates.size());
   std::vector<AutomaticTrial> trials;
@@ -247,24 +287,34 @@ AutomaticNetwork choose_network(const Inputs<Scalar>& x, const Problem& problem,
   std::pair<const Treatment*, const Candidate*> found{};
   for (const Treatment& one : treatments)
     for (const Candidate& candidate : one.candidates) {
-      AutomaticTrial trial{candidate.name, one.name, std::numeric_limits<double>::quiet_NaN()};
+      std::vector<AutomaticTrial> tried;
+      for (const TargetTransform transform : transforms)
+        tried.push_back({.network = candidate.name, .inputs = one.name, .targets = transform});
       try {
-        trial.score = left_out_score_of(network_of(candidate), one.x, chosen, options, run);
+        const auto scores =
+            left_out_scores_of(network_of(candidate), one.x, chosen, options, transforms, run);
+        for (std::size_t t = 0; t < tried.size(); ++t) tried[t].score = scores[t];
       } catch (const NumericalError& error) {
-        trial.unsolved = error.what();
+        for (AutomaticTrial& trial : tried) trial.unsolved = error.what();
       }
-      trials.push_back(std::move(trial));
-      if (std::isfinite(trials.back().score) && (!best || trials.back().score < trials[*best].score)) {
-        best = trials.size() - 1;
-        found = {&one, &candidate};
+      for (AutomaticTrial& trial : tried) {
+        if (std::isfinite(trial.score) && (!best || trial.score < trials[*best].score)) {
+          best = trials.size();
+          found = {&one, &candidate};
+        }
+        trials.push_back(std::move(trial));
       }
       if (run.progress) run.progress(++done, total);
     }
   if (!best)
     throw NumericalError(
         fmt::format("{}: no network can be solved for: {}", automatic_place, trials.back().unsolved));
-  return {network_of(*found.second), found.first->map, std::move(trials), *best,
-          static_cast<Index>(rows.size())};
+  return {.network = network_of(*found.second),
+          .map = found.first->map,
+          .transform = trials[*best].targets,
+          .trials = std::move(trials),
+          .chosen = *best,
+          .rows = static_cast<Index>(rows.size())};
 }
 
 std::string automatic_cost(Index n) {
@@ -276,6 +326,16 @@ std::string automatic_cost(Index n) {
       static_cast<Index>(rows) < n ? "" : "all ", rows);
 }
 
+namespace {
+
+/// "rbf, length 2 on inputs clipped"
+std::string name_of(const AutomaticTrial& trial, const char* on) {
+  return fmt::format("{}{}{}{}", trial.network, on, trial.inputs,
+                     trial.targets == TargetTransform::log ? ", targets as logarithms" : "");
+}
+
+}  // namespace
+
 std::string automatic_text(const AutomaticNetwork& found, TargetKind kind) {
   std::vector<const AutomaticTrial*> order;
   for (const AutomaticTrial& trial : found.trials)
@@ -284,14 +344,13 @@ std::string automatic_text(const AutomaticNetwork& found, TargetKind kind) {
   const AutomaticTrial& best = found.trials[found.chosen];
   if (order.empty())
     return fmt::format("network auto: {}, as nothing can be chosen: {}", best.network, best.unsolved);
-  std::string text = fmt::format(
-      "network auto: {} on inputs {} ({:.4f}), chosen among {} by the {} of {} training targets left out",
-      best.network, best.inputs, best.score, found.trials.size(),
-      kind == TargetKind::numbers ? "negative log density" : "log loss", found.rows);
+  std::string text =
+      fmt::format("network auto: {} ({:.4f}), chosen among {} by the {} of {} training targets left out",
+                  name_of(best, " on inputs "), best.score, found.trials.size(),
+                  kind == TargetKind::numbers ? "negative log density" : "log loss", found.rows);
   constexpr std::size_t others = 3;
   for (std::size_t i = 1; i < std::min(order.size(), others + 1); ++i)
-    text += fmt::format("{} {}, {} ({:.4f})", i == 1 ? "; next" : ",", order[i]->network, order[i]->inputs,
-                        order[i]->score);
+    text += fmt::format("{} {} ({:.4f})", i == 1 ? "; next" : ",", name_of(*order[i], ", "), order[i]->score);
   return text;
 }
 

@@ -104,4 +104,39 @@ double ObservationLaw::log_density(double deviations) const {
          (degrees_of_freedom + 1) / 2 * std::log1p(square / degrees_of_freedom);
 }
 
+ObservationLaw::Place ObservationLaw::place(double mean, double variance) const {
+  if (!of_logarithms) return {mean, std::sqrt(variance)};
+  const double relative = std::sqrt(variance) / mean, square = std::log1p(relative * relative);
+  return {std::log(mean) - square / 2, std::sqrt(square)};
+}
+
+double ObservationLaw::distance(double observation, double mean, double variance) const {
+  const auto [centre, deviation] = place(mean, variance);
+  if (!of_logarithms) return (observation - centre) / deviation;
+  if (!(observation > 0)) return -std::numeric_limits<double>::infinity();
+  return (std::log(observation) - centre) / deviation;
+}
+
+double ObservationLaw::log_density(double observation, double mean, double variance) const {
+  const double from_centre = distance(observation, mean, variance);
+  if (std::isinf(from_centre)) return -std::numeric_limits<double>::infinity();
+  const double in_its_units = log_density(from_centre) - std::log(place(mean, variance).deviation);
+  return of_logarithms ? in_its_units - std::log(observation) : in_its_units;
+}
+
+std::pair<double, double> ObservationLaw::interval(double probability, double mean, double variance) const {
+  const auto [centre, deviation] = place(mean, variance);
+  const double half = half_width(probability) * deviation, lower = centre - half, upper = centre + half;
+  return of_logarithms ? std::pair(std::exp(lower), std::exp(upper)) : std::pair(lower, upper);
+}
+
+Matrix<double> ObservationLaw::observation_variances(const Matrix<double>& means,
+                                                     const Matrix<double>& variances,
+                                                     const Vector<double>& noise) const {
+  if (!of_logarithms) return variances.rowwise() + noise.transpose();
+  // The variance of a product of the function and exp(noise - variance of the noise / 2), whose mean is 1.
+  const Vector<double> factors = noise.array().exp(), excess = noise.array().expm1();
+  return variances * factors.asDiagonal() + means.cwiseAbs2() * excess.asDiagonal();
+}
+
 }  // namespace widelimit::gp

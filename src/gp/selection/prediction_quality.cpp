@@ -123,7 +123,10 @@ NumbersQuality numbers_quality(const Matrix<double>& mean, const Matrix<double>&
       .determination = std::nullopt,
       .negative_log_predictive_density = negative_log_predictive_density(mean, variances, targets, law),
       .coverage = {}};
-  const Matrix<double> distances = (mean - targets).array().abs() / variances.array().sqrt();
+  Matrix<double> distances(mean.rows(), mean.cols());
+  for (Index i = 0; i < mean.rows(); ++i)
+    for (Index k = 0; k < mean.cols(); ++k)
+      distances(i, k) = std::abs(law.distance(targets(i, k), mean(i, k), variances(i, k)));
   for (std::size_t k = 0; k < interval_percents.size(); ++k) {
     const double half_width = law.half_width(interval_percents[k] / 100.0);
     quality.coverage[k] = (distances.array() <= half_width).cast<double>().mean();
