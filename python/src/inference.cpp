@@ -314,6 +314,20 @@ void bind_inference(nb::module_& module) {
   module.def("central_intervals", &central_intervals, "degrees_of_freedom"_a, "scale"_a, "of_logarithms"_a,
              "probability"_a, "mean"_a, "variance"_a);
   module.def(
+      "log_densities",
+      [](double degrees_of_freedom, double scale, bool of_logarithms, const Array<double>& observations,
+         const Array<double>& mean, const Array<double>& variance) {
+        const gp::ObservationLaw law{degrees_of_freedom, scale, of_logarithms};
+        const Matrix<double> y = matrix_of(observations), means = matrix_of(mean),
+                             variances = matrix_of(variance);
+        Matrix<double> logarithms(means.rows(), means.cols());
+        for (Index i = 0; i < means.rows(); ++i)
+          for (Index k = 0; k < means.cols(); ++k)
+            logarithms(i, k) = law.log_density(y(i, k), means(i, k), variances(i, k));
+        return array_of(std::move(logarithms));
+      },
+      "degrees_of_freedom"_a, "scale"_a, "of_logarithms"_a, "observations"_a, "mean"_a, "variance"_a);
+  module.def(
       "observation_variances",
       [](bool of_logarithms, const Array<double>& mean, const Array<double>& variance,
          const Array<double>& noise) {

@@ -71,6 +71,14 @@ class Prediction(NamedTuple):
         and 1."""
         return _core.central_intervals(*self.law, real(probability, "probability"), self.mean, self.observation_variance)
 
+    def log_density(self, y: ArrayLike) -> Numbers:
+        """Logarithms of the densities of observations y, [n] or [n, outputs], by its law: [n, outputs]. The mean of their negative
+        sum over outputs is the negative log predictive density. ArgumentError for another number of observations."""
+        observations = np.asarray(y, float).reshape(len(self.mean), -1) if np.size(y) == self.mean.size else np.empty((0, 0))
+        if observations.shape != self.mean.shape:
+            raise _core.ArgumentError(f"y: expected observations of shape {self.mean.shape}, got {np.shape(y)}")
+        return _core.log_densities(*self.law, observations, self.mean, self.observation_variance)
+
     def _repr_html_(self) -> str:
         found = {"mean": self.mean, "standard deviation": self.standard_deviation, "probability": self.class_probabilities}
         return rows_html({name: array for name, array in found.items() if array is not None and np.size(array)})

@@ -224,6 +224,29 @@ TEST_CASE("repeated rows: copies do not make the choice trust single rows") {
         0.3 * Model::fit<double>(wide, x, labels, classes).regulariser()(0));
 }
 
+TEST_CASE("repeated rows: noise is not chosen below what rows of equal inputs scatter") {
+  // A rough kernel tells roughness of a function from noise by these rows alone.
+  const Network rough({layers::dense(), layers::matern(0.5, 1), layers::dense()});
+  constexpr Index distinct = 40, repeated = 8;
+  for (const std::uint64_t seed : {1, 2, 3, 4, 5, 6}) {
+    Matrix<double> x(distinct + repeated, 2);
+    x.topRows(distinct) = random_matrix(distinct, 2, seed);
+    x.bottomRows(repeated) = x.topRows(repeated);
+    const Matrix<double> y = (4 * x.col(0).array()).sin() * (4 * x.col(1).array()).cos() +
+                             0.3 * random_matrix(distinct + repeated, 1, seed + 100).array();
+    const double scatter =
+        (y.topRows(repeated) - y.bottomRows(repeated)).squaredNorm() / (2 * static_cast<double>(repeated));
+    CHECK(Model::fit(rough, Inputs<double>(x), y).noise_variance()(0) > scatter / 4);
+    // Copies scatter by nothing, and cost nothing.
+    Matrix<double> copies = y;
+    copies.bottomRows(repeated) = copies.topRows(repeated);
+    const Model of_copies = Model::fit(rough, Inputs<double>(x), copies),
+                alone = Model::fit(rough, Inputs<double>(Matrix<double>(x.topRows(distinct))),
+                                   Matrix<double>(y.topRows(distinct)));
+    CHECK(of_copies.noise_variance()(0) < 10 * alone.noise_variance()(0) + 1e-6);
+  }
+}
+
 TEST_CASE("groups: rows of a group are left out together, and refused where nothing is left out") {
   const Matrix<double> x = random_matrix(20, 3, 21), y = random_matrix(20, 1, 22);
   std::vector<Index> groups;

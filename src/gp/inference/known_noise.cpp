@@ -76,6 +76,13 @@ Observations::Observations(const Problem& problem, const TargetScale& scale)
   }
   targets_ = scale.standardised(problem.targets);
   standard_means_ = scale.standardised(means_);
+  scatter_ = Vector<double>::Zero(targets_.cols());
+  if (repeats()) {
+    for (Index input = 0; input < inputs(); ++input)
+      for (const Index row : rows_of_input_[static_cast<std::size_t>(input)])
+        scatter_ += (targets_.row(row) - standard_means_.row(input)).cwiseAbs2().transpose();
+    scatter_ /= static_cast<double>(targets_.rows() - inputs());
+  }
   represented_ =
       representative_sets(inputs(), problem.inputs ? problem.inputs->groups : std::vector<Index>()).inputs;
 }
@@ -118,6 +125,13 @@ Observations::Rows Observations::rows_of(const LeaveOneOut& unit, double lambda,
   return rows;
 }
 
+double Observations::cost_of_scatter(double noise, Index first_output, Index outputs) const {
+  double cost = 0;
+  for (const double variance : scatter_.segment(first_output, outputs))
+    if (const double ratio = variance / noise; ratio > 1) cost += (ratio - 1 - std::log(ratio)) / 2;
+  return cost * static_cast<double>(targets_.rows() - inputs()) / static_cast<double>(targets_.rows());
+}
+
 Vector<double> Observations::class_counts() const {
   const std::vector<int> labels = classes_of(problem_.targets);
   Vector<double> counts = Vector<double>::Zero(std::max<Index>(2, problem_.targets.cols()));
@@ -144,7 +158,8 @@ LeftOut Observations::left_out() const {
     left_out.score = [this](const LeaveOneOut& unit, double amplitude, double lambda, Index first_output) {
       LeaveOneOut rows = rows_of(unit, lambda, first_output).others;
       rows.variances *= amplitude;
-      return rows.negative_log_predictive_density();
+      return rows.negative_log_predictive_density() +
+             cost_of_scatter(amplitude * lambda, first_output, rows.residuals.cols());
     };
   return left_out;
 }

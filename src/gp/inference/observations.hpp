@@ -44,6 +44,10 @@ class Observations {
   };
   [[nodiscard]] Rows rows_of(const LeaveOneOut& unit, double lambda, Index first_output) const;
   [[nodiscard]] double share(Index row) const;
+  /// What a noise variance of standardised targets costs that is smaller than rows of equal inputs scatter: the logarithm
+  /// of the density of their distances from their means, less that of the likeliest noise, a row. What is left out with
+  /// its equal rows says nothing of it. 0 for noise that is not smaller, as rows may be copies of each other.
+  [[nodiscard]] double cost_of_scatter(double noise, Index first_output, Index outputs) const;
   [[nodiscard]] Vector<double> class_counts() const;
 
   const Problem& problem_;
@@ -52,8 +56,9 @@ class Observations {
   Vector<double> sums_;  ///< Of the weights of each input.
   Vector<double> factors_;
   Matrix<double> means_;
-  Matrix<double> targets_;          ///< Of the rows, standardised.
-  Matrix<double> standard_means_;   ///< Of the inputs, standardised.
+  Matrix<double> targets_;         ///< Of the rows, standardised.
+  Matrix<double> standard_means_;  ///< Of the inputs, standardised.
+  Vector<double> scatter_;  ///< [outputs], variances of standardised targets around the mean of their input.
   std::vector<Index> represented_;  ///< LeftOutSets::inputs of what is left out.
 };
 
