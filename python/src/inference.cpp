@@ -277,13 +277,15 @@ nb::tuple central_intervals(double degrees_of_freedom, double scale, bool of_log
 /// Chooses a network and sets the options that go with it: the network, its place among the trials, the rows that chose
 /// it, and the trials.
 template <typename Scalar>
-nb::tuple choose_network(const Batch<Scalar>& x, const Array<double>& y, gp::ModelOptions& options) {
+nb::tuple choose_network(const Batch<Scalar>& x, const Array<double>& y,
+                         const std::optional<Array<double>>& validation_y, gp::ModelOptions& options) {
   const Inputs<Scalar> mapped = options.input_map.apply(x.inputs);
   gp::Problem problem{.kind = options.class_names.empty() ? gp::TargetKind::numbers : gp::TargetKind::classes,
                       .targets = matrix_of(y),
                       .noise_variances = options.noise_variances,
                       .weights = options.weights,
                       .inputs = gp::distinct_inputs(mapped, options.groups)};
+  if (validation_y) problem.validation = matrix_of(*validation_y);
   gp::AutomaticOptions choice = gp::automatic_options(options);
   gp::AutomaticNetwork found = run_or_leave(
       [inputs = mapped, problem = std::move(problem), choice = std::move(choice),
@@ -338,8 +340,8 @@ void bind_inference(nb::module_& module) {
       "of_logarithms"_a, "mean"_a, "variance"_a, "noise"_a);
   module.def("median_distance", &median_distance<float>, "x"_a);
   module.def("median_distance", &median_distance<double>, "x"_a);
-  module.def("choose_network", &choose_network<float>, "x"_a, "y"_a, "options"_a);
-  module.def("choose_network", &choose_network<double>, "x"_a, "y"_a, "options"_a);
+  module.def("choose_network", &choose_network<float>, "x"_a, "y"_a, "validation_y"_a.none(), "options"_a);
+  module.def("choose_network", &choose_network<double>, "x"_a, "y"_a, "validation_y"_a.none(), "options"_a);
   bind_regression(module);
   bind_flow(module);
 }

@@ -25,9 +25,10 @@ def require_automatic(word: Any, shape: tuple[int, ...], others: bool) -> None:
         raise ValueError(f"network: {AUTOMATIC!r} is for inputs [n, channels], got shape {shape}; give a Network")
 
 
-def automatic_network(batch: Any, targets: Any, options: Any) -> tuple[Network, dict[str, Any]]:
-    """The network that is chosen for a batch and its targets, and what is said about it; sets the options that go with it."""
-    network, chosen, rows, trials = choose_network(batch, targets, options)
+def automatic_network(batch: Any, targets: Any, validation: Any, options: Any) -> tuple[Network, dict[str, Any]]:
+    """The network that is chosen for a batch and its targets, and what is said about it; sets the options that go with it.
+    validation: targets of validation data, or None."""
+    network, chosen, rows, trials = choose_network(batch, targets, validation, options)
     described = [{"network": network, "inputs": inputs, "targets": fitted, "score": score, **({"unsolved": why} if why else {})}
                  for network, inputs, fitted, score, why in trials]
     return network, {**{name: described[chosen][name] for name in ("network", "inputs", "targets")}, "rows": rows,

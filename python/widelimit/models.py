@@ -407,7 +407,7 @@ class Model:
         held = _held_out(validation, inputs, targets, named)
         automatic = None
         if chooses:
-            network, automatic = automatic_network(train, targets(y, "y"), options)
+            network, automatic = automatic_network(train, targets(y, "y"), held[1], options)
         with told(progress, "pairs") as tell:
             if tell is not None:
                 options.set_progress(tell)

@@ -18,7 +18,7 @@ class IntervalSeries {
   /// Where values are taken in [begin, end].
   [[nodiscard]] static Numbers places(double begin, double end);
 
-  /// values: those of f at the places. `noise`: theirs, beside 1e-14 of the largest one and what the rounding of x makes.
+  /// values: those of f at the places. `noise`: theirs, beside 1e-14 of the largest and what the rounding of x makes.
   IntervalSeries(std::span<const double, value_count> values, double begin, double end, double noise);
 
   /// The largest of the last coefficients, infinite where f is not finite.

@@ -69,9 +69,13 @@ TEST_CASE("target transform: predictions are the log-normal ones of a fit of the
   CHECK(found.law.of_logarithms);
   CHECK(found.law.degrees_of_freedom == logs.law.degrees_of_freedom);
   const Matrix<double> observed = found.observation_variance(), observed_logs = logs.observation_variance();
-  check_matrix(found.mean, (logs.mean + observed_logs / 2).array().exp());
-  check_matrix(found.variance, found.mean.cwiseAbs2().array() * logs.variance.array().expm1());
-  check_matrix(observed, found.mean.cwiseAbs2().array() * observed_logs.array().expm1());
+  const double square = logs.law.scale * logs.law.scale;
+  CHECK(square > 1);
+  check_matrix(found.mean, (logs.mean + square * observed_logs / 2).array().exp());
+  check_matrix(found.variance,
+               found.mean.cwiseAbs2().array() * Matrix<double>(square * logs.variance).array().expm1());
+  check_matrix(observed,
+               found.mean.cwiseAbs2().array() * Matrix<double>(square * observed_logs).array().expm1());
   check_matrix(fits.model.mean(Inputs<double>(fits.x_new)), found.mean, 0);
   for (Index i = 0; i < 9; ++i)
     for (Index k = 0; k < 2; ++k) {
@@ -153,19 +157,24 @@ TEST_CASE("target transform: covariances and samples are those of the exponentia
   const ModelPrediction alone = fits.model.predict(x);
   check_matrix(joint.mean, alone.mean, 1e-11);
   for (Index k = 0; k < 2; ++k) check_matrix(joint.covariance(k).diagonal(), alone.variance.col(k), 1e-9);
-  const auto noise = fits.model.noise_variance();
+  const double scale = fits.model.law().scale;
+  const Vector<double> noise = scale * scale * fits.model.noise_variance();
+  const Matrix<double> mean = fits.of_logarithms.mean(x),
+                       prior_mean = fits.of_logarithms.target_scale().restored(Matrix<double>::Zero(9, 2));
   const auto samples = fits.model.samples(x, 3, 5), logs = fits.of_logarithms.samples(x, 3, 5),
              marginal = fits.model.samples(x, 3, 5, Sampling::marginal),
              marginal_logs = fits.of_logarithms.samples(x, 3, 5, Sampling::marginal),
              prior = fits.model.prior_samples(x, 3, 5),
              prior_logs = fits.of_logarithms.prior_samples(x, 3, 5);
   for (std::size_t s = 0; s < 3; ++s) {
-    const auto exponential = [&](const Matrix<double>& sample) {
-      return Matrix<double>((sample.rowwise() + noise.transpose() / 2).array().exp());
+    // Deviations have the scale of the law, as those of the means have.
+    const auto exponential = [&](const Matrix<double>& centre, const Matrix<double>& sample) {
+      const Matrix<double> scaled = centre + scale * (sample - centre);
+      return Matrix<double>((scaled.rowwise() + noise.transpose() / 2).array().exp());
     };
-    check_matrix(samples[s], exponential(logs[s]), 1e-9);
-    check_matrix(marginal[s], exponential(marginal_logs[s]), 1e-9);
-    check_matrix(prior[s], exponential(prior_logs[s]), 1e-9);
+    check_matrix(samples[s], exponential(mean, logs[s]), 1e-9);
+    check_matrix(marginal[s], exponential(mean, marginal_logs[s]), 1e-9);
+    check_matrix(prior[s], exponential(prior_mean, prior_logs[s]), 1e-9);
   }
   // Covariances are those of many samples.
   constexpr Index count = 20000;
@@ -241,7 +250,7 @@ TEST_CASE("target transform: what has no logarithm is refused") {
   Matrix<double> y = fits.y;
   y(3, 1) = 0;
   CHECK_THROWS_WITH_AS((void)Model::fit(network(), Inputs<double>(fits.x), y, in_logarithms()),
-                       doctest::Contains("target 3 of output 1 (from 0) is 0"), ArgumentError);
+                       doctest::Contains("training target 3 of output 1 (from 0) is 0"), ArgumentError);
   ModelOptions options = in_logarithms();
   options.noise = AbsoluteNoise(0.1);
   CHECK_THROWS_WITH_AS((void)Model::fit(network(), Inputs<double>(fits.x), fits.y, options),
@@ -255,7 +264,18 @@ TEST_CASE("target transform: what has no logarithm is refused") {
   const Model linear = Model::fit(models::named_network("fcn", {{"axes", 0}, {"depth", 1}}),
                                   Inputs<double>(fits.x), fits.y, in_logarithms());
   CHECK_THROWS_WITH_AS((void)linear.predict(Inputs<double>(Matrix<double>(1e4 * fits.x_new))),
-                       doctest::Contains("leave the range of double"), NumericalError);
+                       doctest::Contains("is inf in the units of the targets"), NumericalError);
+  // Squares of numbers that are too small are lost as well.
+  CHECK_THROWS_WITH_AS((void)linear.predict(Inputs<double>(Matrix<double>(-1e4 * fits.x_new))),
+                       doctest::Contains("in the units of the targets"), NumericalError);
+  // Logarithms of validation targets are asked for too; auto does not take them where there are none.
+  Matrix<double> held = prices(fits.x_new, 4);
+  held(2, 0) = -1;
+  CHECK_THROWS_WITH_AS(
+      (void)Model::fit<double>(network(), {fits.x, fits.y}, {fits.x_new, held}, in_logarithms()),
+      doctest::Contains("validation target 2 of output 0 (from 0) is -1"), ArgumentError);
+  CHECK(choose_network(Inputs<double>(fits.x), {.targets = fits.y, .validation = held}).transform ==
+        TargetTransform::none);
 }
 
 TEST_CASE("target transform: auto fits logarithms where noise is a share, and targets where it is not") {
@@ -283,6 +303,9 @@ TEST_CASE("target transform: auto fits logarithms where noise is a share, and ta
         TargetTransform::none);
   CHECK(choose_network(Inputs<double>(x), {.targets = y.array() - y.minCoeff()}).transform ==
         TargetTransform::none);
+  // Of noise over many decades a mean says nothing.
+  const Matrix<double> wild = (30 * random_matrix(120, 1, 9)).array().exp();
+  CHECK(choose_network(Inputs<double>(x), {.targets = wild}).transform == TargetTransform::none);
   ModelOptions known;
   known.noise = AbsoluteNoise(1);
   CHECK(automatic_options(known).transform == TargetTransform::none);

@@ -36,8 +36,9 @@ struct AutomaticNetwork {
   FeatureMap map = {};
   TargetTransform transform = TargetTransform::none;
   std::vector<AutomaticTrial> trials;  ///< In the order of the candidates.
-  std::size_t chosen = 0;              ///< The trial with the lowest score, the first of equal ones.
-  Index rows = 0;                      ///< Training inputs on which it was chosen.
+  std::size_t chosen =
+      0;  ///< The trial with the lowest score, the first of equal ones; logarithms have to win by a standard error.
+  Index rows = 0;  ///< Training inputs on which it was chosen.
 };
 
 struct ModelOptions;
@@ -46,7 +47,8 @@ struct AutomaticOptions {
   Kernels kernel = Kernels::nngp;                       ///< nngp or ntk: with which predictions are made.
   std::vector<double> candidates = regulariser_grid();  ///< Regularisers, among which each network chooses.
   bool targets_as_they_are = false;
-  /// Absent: logarithms of targets are candidates beside the targets where all are positive, numbers, and scaled.
+  /// Absent: logarithms of targets are candidates beside the targets where all are positive, numbers, and scaled,
+  /// unless left-out observations deviate from them by a factor of exp(5) or more.
   std::optional<TargetTransform> transform = {};
 };
 
@@ -61,13 +63,11 @@ struct AutomaticOptions {
 /// offsets of inputs that are standardised, with the order of columns and rows, and with names of classes.
 ///
 /// x        vectors [n, channels]; with fewer than 30, equal ones or equal targets the network is that of three layers
-///          of ReLUs, whose trial says why nothing was chosen
-/// problem  with targets of a row each; validation data are not looked at, known noise variances count as weights
+/// problem  with targets of a row each; of validation targets only whether they have logarithms is looked at, known
+/// noise
 /// Errors   ArgumentError for inputs of another kind, and for targets that do not fit; NumericalError if no network can
-///          be solved for; Cancelled.
 /// Cost     automatic_cost(): at most eighteen choices of a regulariser on at most 600 evenly spaced rows, in double.
 /// Source   Sundararajan & Keerthi 2001, Predictive approaches for choosing hyperparameters in Gaussian processes.
-///          Lange, Little & Taylor 1989, Robust statistical modeling using the t distribution.
 template <typename Scalar>
 [[nodiscard]] AutomaticNetwork choose_network(const Inputs<Scalar>& x, const Problem& problem,
                                               const AutomaticOptions& options = {},

@@ -99,7 +99,8 @@ struct Fit {
   std::vector<Selection> selections;   ///< In the units of the targets; empty if nothing was chosen.
 };
 
-/// What is fitted in place of targets [n, outputs]: these, or their logarithms. ArgumentError for targets that have none.
+/// What is fitted in place of targets [n, outputs]: these, or their logarithms. ArgumentError for targets that have
+/// none.
 [[nodiscard]] Matrix<double> fitted_targets(const Matrix<double>& targets, const FitOptions& options);
 
 /// The offsets and factors by which training targets are standardised: none for classes and for targets as they are,
@@ -126,7 +127,6 @@ void check_stop(const std::stop_token& stop);
 class Fitter {
  public:
   /// Errors  those of require_rows() and require_fit(), called by whoever knows what people said. The Gram matrices
-  ///         are used up by the last fit().
   Fitter(Problem problem, FitOptions options, GramSources grams, MakeSolver make_solver);
   Fitter(const Fitter&) = delete;
   Fitter& operator=(const Fitter&) = delete;
@@ -149,8 +149,8 @@ class Fitter {
   [[nodiscard]] const Problem& problem() const { return problem_; }
   [[nodiscard]] const TargetScale& scale() const { return scale_; }
   [[nodiscard]] bool fits_logarithms() const { return options_.transform == TargetTransform::log; }
-  /// Means of the targets of the rows of each distinct input, [inputs, outputs], in their units, or of their logarithms:
-  /// what is fitted.
+  /// Means of the targets of the rows of each distinct input, [inputs, outputs], in their units, or of their
+  /// logarithms: what is fitted.
   [[nodiscard]] const Matrix<double>& input_targets() const;
   /// Roots of the summed weights of the rows of each distinct input, by which kernels and targets are multiplied so
   /// that all noise is alike; empty if it is.

@@ -174,20 +174,12 @@ enum class Sampling { joint, marginal };
 /// that one cannot be mistaken for another.
 ///
 /// Rows     of equal inputs are one input, with the mean of their targets and the sum of their weights: a function has
-///          one value there. See DistinctInputs.
 /// Cost     fitting: the Gram matrix (both kernels for `trained`), n^3 / 3 multiplications, 4/3 n^3 operations or more
-///          to choose a regulariser (selection.hpp), and an eigendecomposition (9 n^3 operations) for `trained`.
-///          Predicting: n kernel values for each new input, since the states of the training inputs are kept
-///          (PreparedInputs), then n outputs for the mean and n^2 / 2 (`trained`: 3 n^2) for the variance.
 /// Memory   n^2 numbers (`trained`: 2 n^2) and the states.
-///          With conjugate gradients: passes over the Gram matrix, which is held in the precision of the inputs or is
-///          nowhere. A model that was loaded computes it again for its first variances, and means take none. Variances
-///          take some tens of passes for 256 inputs.
 /// Threads  may share a model; copies are cheap.
 class Model {
  public:
   /// Errors  ArgumentError for shapes, options that do not fit each other, a criterion that needs validation data, or
-  ///         targets that are all 0 without an amplitude; the errors of gram(), Regression and GradientFlow.
   template <typename Scalar>
   [[nodiscard]] static Model fit(const Network& network, const Inputs<Scalar>& x, const Matrix<double>& y,
                                  const ModelOptions& options = {});

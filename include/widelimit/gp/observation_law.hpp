@@ -14,8 +14,9 @@ namespace widelimit::gp {
 /// mean was fitted too (Gelman et al. 2013, Bayesian Data Analysis, section 3.2). The regulariser counts as given.
 ///
 /// Where targets were fitted as their logarithms it is the law of the logarithm of an observation. Means and variances
-/// are then those of the log-normal distribution that a normal law would be, in the units of the targets, from which
-/// centre and deviation of the logarithm follow.
+/// are then, in the units of the targets, those of log-normal distributions whose deviations have the scale of the law
+/// (Student's t distribution of a logarithm leaves its exponential no mean). Centre and deviation of the logarithm
+/// follow from them.
 struct ObservationLaw {
   /// For the most likely amplitude of so many rows, 2 or more where `mean_is_fitted`: of standardised targets.
   [[nodiscard]] static ObservationLaw of_fitted_amplitude(Index rows, bool mean_is_fitted);

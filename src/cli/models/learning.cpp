@@ -105,6 +105,20 @@ std::vector<Index> constant_channels(const Inputs<Scalar>& x) {
   return static_cast<Index>(constant.size()) == x.channels() ? std::vector<Index>() : constant;
 }
 
+/// What is said of channels is said by their places, or names, in the data.
+void name_others(GpTaskFacts& task, const std::vector<Index>& left_out, Index channels) {
+  std::vector<std::string> names;
+  std::vector<Index> groups;
+  for (Index c = 0; c < channels; ++c) {
+    if (std::ranges::find(left_out, c) != left_out.end()) continue;
+    const auto at = static_cast<std::size_t>(c);
+    names.push_back(task.channel_names.empty() ? fmt::format("channel {}", c) : task.channel_names[at]);
+    if (!task.channel_groups.empty()) groups.push_back(task.channel_groups[at]);
+  }
+  task.channel_names = std::move(names);
+  task.channel_groups = std::move(groups);
+}
+
 }  // namespace
 
 template <typename Scalar>
@@ -120,6 +134,7 @@ gp::FeatureMap without_constants(GpTask<Scalar>& task) {
     names.push_back(std::to_string(c));
   }
   task.preparation["constant_channels"] = std::move(values);
+  name_others(task, constant, x.channels());
   task.notes.push_back(
       fmt::format("the same in all training inputs, and left out: channels {} (from 0)", short_list(names)));
   return gp::FeatureMap::without(constant, x.channels());
@@ -169,6 +184,7 @@ gp::AutomaticNetwork automatic_network(GpTask<Scalar>& task, const gp::FeatureMa
   const Inputs<Scalar> seen = map.apply(x);
   const gp::Problem problem{.kind = task.kind,
                             .targets = *task.train.targets,
+                            .validation = task.validation ? task.validation->targets : std::nullopt,
                             .noise_variances = task.noise_variances,
                             .weights = task.weights,
                             .inputs = gp::distinct_inputs(seen, task.groups)};

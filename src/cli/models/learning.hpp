@@ -67,7 +67,8 @@ template <typename Scalar>
 [[nodiscard]] std::string new_values_text(const nlohmann::json& preparation, const Inputs<Scalar>& x);
 
 /// The network that choose_network() finds for a task whose inputs go through the map, with what it says about it among
-/// the task's notes; its cost is said before. ArgumentError, naming the option, for inputs that are no vectors, and for a depth.
+/// the task's notes; its cost is said before. ArgumentError, naming the option, for inputs that are no vectors, and for
+/// a depth.
 template <typename Scalar>
 [[nodiscard]] gp::AutomaticNetwork automatic_network(GpTask<Scalar>& task, const gp::FeatureMap& map,
                                                      const gp::AutomaticOptions& options,

@@ -216,7 +216,9 @@ Json quality_json(const QualityLine& line, const std::vector<std::string>& class
   const gp::NumbersQuality& numbers = *line.quality.numbers;
   Json json{{"mean_squared_error", numbers.mean_squared_error},
             {"determination", json_or_null(numbers.determination)},
-            {"negative_log_predictive_density", numbers.negative_log_predictive_density}};
+            {"negative_log_predictive_density", std::isinf(numbers.negative_log_predictive_density)
+                                                    ? Json("infinity")
+                                                    : Json(numbers.negative_log_predictive_density)}};
   for (std::size_t k = 0; k < gp::interval_percents.size(); ++k)
     json["coverage"][std::to_string(gp::interval_percents[k])] = numbers.coverage[k];
   return json;

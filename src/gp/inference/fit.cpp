@@ -37,7 +37,8 @@ GramSources multiplied(const Vector<double>& factors, GramSources grams) {
 /// The problem as it is fitted.
 Problem transformed(Problem problem, const FitOptions& options) {
   problem.targets = fitted_targets(problem.targets, options);
-  if (problem.validation) problem.validation = fitted_targets(*problem.validation, options);
+  if (problem.validation && options.transform == TargetTransform::log)
+    problem.validation = logarithms(*problem.validation, "validation");
   return problem;
 }
 
@@ -237,7 +238,7 @@ void check_stop(const std::stop_token& stop) {
 }
 
 Matrix<double> fitted_targets(const Matrix<double>& targets, const FitOptions& options) {
-  return options.transform == TargetTransform::log ? logarithms(targets, "the fit") : targets;
+  return options.transform == TargetTransform::log ? logarithms(targets, "training") : targets;
 }
 
 TargetScale fit_scale(const Matrix<double>& targets, TargetKind kind, const FitOptions& options) {

@@ -95,7 +95,8 @@ class TestPredictions {
     if (fitter_.fits_logarithms()) {
       if (prediction.log_marginal_likelihood)
         *prediction.log_marginal_likelihood -= fitter_.input_targets().sum();
-      take_from_logarithms(prediction.mean, prediction.variance, prediction.noise_variance);
+      take_from_logarithms(prediction.mean, prediction.variance, prediction.noise_variance,
+                           prediction.law.scale);
     }
     const Matrix<double> observed = prediction.observation_variance();
     if (fitter_.problem().kind == TargetKind::classes)

@@ -8,6 +8,7 @@
 
 #include "gp/checks.hpp"
 #include "gp/gram_sources/weighted_gram.hpp"
+#include "gp/inference/function_samples.hpp"
 #include "gp/inference/model_state.hpp"
 #include "gp/solvers/linear_algebra.hpp"
 #include "kernel/inputs/copied_inputs.hpp"
@@ -192,31 +193,12 @@ ModelPrediction prediction_of(const ModelState& state, const CrossKernels& cross
                               Vector<double> noise) {
   ModelPrediction prediction = fitted_prediction(state, cross, prior, std::move(noise));
   if (state.fits_logarithms())
-    take_from_logarithms(prediction.mean, prediction.variance, prediction.noise_variance);
+    take_from_logarithms(prediction.mean, prediction.variance, prediction.noise_variance, state.law.scale);
   if (!state.class_names.empty())
     // Classes share one variance.
     prediction.class_probabilities = state.posteriors.front().class_calibration.probabilities(
         prediction.mean, prediction.observation_variance().col(0));
   return prediction;
-}
-
-void take_joint_from_logarithms(JointPrediction& prediction, const Vector<double>& noise) {
-  for (Index k = 0; k < prediction.mean.cols(); ++k) {
-    Matrix<double>& covariance = prediction.covariances[static_cast<std::size_t>(k)];
-    Matrix<double> mean = prediction.mean.col(k), variance = covariance.diagonal();
-    take_from_logarithms(mean, variance, noise.segment(k, 1));
-    covariance = mean.asDiagonal() * covariance.array().expm1().matrix() * mean.asDiagonal();
-    prediction.mean.col(k) = mean;
-  }
-}
-
-/// Predictions of observations, to which the noise belongs already.
-void take_left_out_from_logarithms(ModelLeaveOneOut& others, const ModelState& state) {
-  const Matrix<double>& targets = state.rows.inputs.empty() ? state.targets : state.rows.targets;
-  Matrix<double> mean = targets - others.residuals;
-  take_from_logarithms(mean, others.variances, Vector<double>::Zero(mean.cols()));
-  others.positive_targets = targets.array().exp();
-  others.residuals = others.positive_targets - mean;
 }
 
 /// Throws the error of Regression for an amplitude of 0, under which nothing has a density.
@@ -237,34 +219,6 @@ void require_factorized(const ModelState& state, const char* where, const char* 
 void require_count(Index count, const char* where) {
   if (count < 1) throw ArgumentError(fmt::format("{}: expected a count of at least 1, got {}", where, count));
 }
-
-/// Standard normal numbers of sample k.
-Matrix<double> normal_matrix(Index rows, Index columns, std::uint64_t seed, Index k) {
-  // Each sample has a stream of its own, so that more samples begin with the same ones.
-  numerics::RandomStream stream(seed, static_cast<std::uint64_t>(k));
-  Matrix<double> normals(rows, columns);
-  for (Index i = 0; i < rows; ++i)
-    for (Index j = 0; j < columns; ++j) normals(i, j) = stream.normal();
-  return normals;
-}
-
-/// R with R R^T the covariance. Eigenvalues below 0 within the rounding of the prior count as 0.
-Matrix<double> root_of(Matrix<double> covariance, const Matrix<double>& prior, const char* where) {
-  if (covariance.size() == 0) return covariance;
-  const double largest_prior_variance = prior.diagonal().maxCoeff();
-  const numerics::BlasThreads guard(numerics::resolve_threads(0, where));
-  const SymmetricEigen eigen = symmetric_eigen(std::move(covariance), where);
-  constexpr double largest_rounding = 1e-3;  // the tolerance that variances have
-  if (eigen.values(0) < -largest_rounding * largest_prior_variance)
-    throw NumericalError(fmt::format(
-        "{}: the covariance has the eigenvalue {:.6g}, with prior variances of up to {:.6g}; fit in "
-        "double or regularise more",
-        where, eigen.values(0), largest_prior_variance));
-  return eigen.vectors.transpose() * eigen.values.cwiseMax(0).cwiseSqrt().asDiagonal();
-}
-
-/// Streams of a seed for functions of the prior begin here: those of the posterior of the same seed use other numbers.
-constexpr auto first_prior_stream = static_cast<Index>(std::uint64_t{1} << 62U);
 
 /// mean + spread(standard normals), `count` times, from streams of the seed from `first` on.
 template <typename Spread>
@@ -346,19 +300,11 @@ JointPrediction Model::predict_jointly(const Inputs<Scalar>& x, const GramOption
       prediction.covariances[static_cast<std::size_t>(part.outputs[k])] =
           variance_factor(*state_, part, k) * unit;
   }
-  if (state_->fits_logarithms()) take_joint_from_logarithms(prediction, noise_variance());
+  if (state_->fits_logarithms()) take_joint_from_logarithms(prediction, noise_variance(), state_->law.scale);
   return prediction;
 }
 
 namespace {
-
-/// Samples of logarithms, where these are fitted, become those of the targets.
-std::vector<Matrix<double>> in_units_of_targets(std::vector<Matrix<double>> samples, const ModelState& state,
-                                                const Vector<double>& noise) {
-  if (state.fits_logarithms())
-    for (Matrix<double>& sample : samples) take_from_logarithms(sample, noise);
-  return samples;
-}
 
 /// Normal numbers of one sample through the roots of the covariances of each part, in the units of what is fitted.
 Matrix<double> spread(const ModelState& state, const std::vector<Matrix<double>>& roots,
@@ -371,7 +317,7 @@ Matrix<double> spread(const ModelState& state, const std::vector<Matrix<double>>
     const Matrix<double> correlated = multiply(roots[p], Transpose::no, normals, Transpose::no);
     for (std::size_t k = 0; k < part.outputs.size(); ++k)
       sample.col(part.outputs[k]) =
-          std::sqrt(variance_factor(state, part, k)) * correlated.col(part.outputs[k]);
+          sample_scale(state) * std::sqrt(variance_factor(state, part, k)) * correlated.col(part.outputs[k]);
   }
   return sample;
 }
@@ -391,7 +337,7 @@ std::vector<Matrix<double>> Model::samples(const Inputs<Scalar>& x, Index count,
   if (sampling == Sampling::marginal) {
     const ModelPrediction prediction =
         fitted_prediction(*state_, cross, prior_variances(*state_, x, run), noise_variance());
-    const Matrix<double> deviations = prediction.standard_deviation();
+    const Matrix<double> deviations = sample_scale(*state_) * prediction.standard_deviation();
     return told(prediction.mean, [&](const Matrix<double>& normals) {
       return Matrix<double>(deviations.cwiseProduct(normals));
     });

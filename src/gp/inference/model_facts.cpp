@@ -83,6 +83,35 @@ ModelLeaveOneOut row_by_row(const ModelState& state, const ModelLeaveOneOut& inp
   return others;
 }
 
+void take_joint_from_logarithms(JointPrediction& prediction, const Vector<double>& noise, double scale) {
+  for (Index k = 0; k < prediction.mean.cols(); ++k) {
+    Matrix<double>& covariance = prediction.covariances[static_cast<std::size_t>(k)];
+    Matrix<double> mean = prediction.mean.col(k), variance = covariance.diagonal();
+    take_from_logarithms(mean, variance, noise.segment(k, 1), scale);
+    covariance =
+        mean.asDiagonal() * (scale * scale * covariance).array().expm1().matrix() * mean.asDiagonal();
+    prediction.mean.col(k) = mean;
+  }
+}
+
+void take_left_out_from_logarithms(ModelLeaveOneOut& others, const ModelState& state) {
+  const Matrix<double>& targets = state.rows.inputs.empty() ? state.targets : state.rows.targets;
+  Matrix<double> mean = targets - others.residuals;
+  take_from_logarithms(mean, others.variances, Vector<double>::Zero(mean.cols()), 1);
+  others.positive_targets = targets.array().exp();
+  others.residuals = others.positive_targets - mean;
+}
+
+std::vector<Matrix<double>> in_units_of_targets(std::vector<Matrix<double>> samples, const ModelState& state,
+                                                const Vector<double>& noise) {
+  if (state.fits_logarithms())
+    for (Matrix<double>& sample : samples)
+      take_from_logarithms(sample, Vector<double>(state.law.scale * state.law.scale * noise));
+  return samples;
+}
+
+double sample_scale(const ModelState& state) { return state.fits_logarithms() ? state.law.scale : 1; }
+
 void require_time(double time, const char* where) {
   if (!(time >= 0))
     throw ArgumentError(fmt::format("{}: time must be 0 or more, or infinite_time, got {}", where, time));

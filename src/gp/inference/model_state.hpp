@@ -91,4 +91,16 @@ void require_time(double time, const char* where);
 /// What a variance of standardised targets with the amplitude 1 is multiplied with, for output k of a part.
 [[nodiscard]] double variance_factor(const ModelState& state, const OutputPosterior& part, std::size_t k);
 
+/// From predictions of logarithms to those of the targets: take_from_logarithms(), of several inputs together.
+void take_joint_from_logarithms(JointPrediction& prediction, const Vector<double>& noise, double scale);
+/// Samples of logarithms, where these are fitted, become those of the targets.
+[[nodiscard]] std::vector<Matrix<double>> in_units_of_targets(std::vector<Matrix<double>> samples,
+                                                              const ModelState& state,
+                                                              const Vector<double>& noise);
+/// What deviations of samples are multiplied with: those of logarithms belong to the law's scale, as their means do.
+[[nodiscard]] double sample_scale(const ModelState& state);
+/// take_from_logarithms() of predictions of observations that were left out, to which the noise belongs already, by a
+/// normal law.
+void take_left_out_from_logarithms(ModelLeaveOneOut& others, const ModelState& state);
+
 }  // namespace widelimit::gp

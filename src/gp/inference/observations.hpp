@@ -44,9 +44,9 @@ class Observations {
   };
   [[nodiscard]] Rows rows_of(const LeaveOneOut& unit, double lambda, Index first_output) const;
   [[nodiscard]] double share(Index row) const;
-  /// What a noise variance of standardised targets costs that is smaller than rows of equal inputs scatter: the logarithm
-  /// of the density of their distances from their means, less that of the likeliest noise, a row. What is left out with
-  /// its equal rows says nothing of it. 0 for noise that is not smaller, as rows may be copies of each other.
+  /// What a noise variance of standardised targets costs that is smaller than equal inputs scatter: how much less
+  /// likely their distances from their means are than by the likeliest noise, in logarithms, a row. What is left out
+  /// with its equal rows says nothing of it. 0 for noise that is not smaller, as rows may be copies of each other.
   [[nodiscard]] double cost_of_scatter(double noise, Index first_output, Index outputs) const;
   [[nodiscard]] Vector<double> class_counts() const;
 

@@ -112,7 +112,8 @@ std::vector<TargetTransform> transforms_of(const Problem& problem, const Automat
   if (options.transform) return {*options.transform};
   // Noise that is known is that of the targets, not of their logarithms.
   const bool only_as_they_are = problem.kind == TargetKind::classes || options.targets_as_they_are ||
-                                problem.knows_noise() || !(problem.targets.array() > 0).all();
+                                problem.knows_noise() || !(problem.targets.array() > 0).all() ||
+                                (problem.validation && !(problem.validation->array() > 0).all());
   if (only_as_they_are) return {TargetTransform::none};
   return {TargetTransform::none, TargetTransform::log};
 }
@@ -128,17 +129,24 @@ Matrix<double> transformed_targets(const Matrix<double>& targets,
   return all;
 }
 
-/// Of one output's targets: whatever their amplitude is, the law has the scale that fits them.
-double density_score(const Vector<double>& residuals, const Vector<double>& variances, double factor) {
+/// Targets of one output that are left out.
+struct LeftOutOutput {
+  Vector<double> negative_log_densities;
+  double largest_deviation;  ///< Of an observation from its prediction, by the law.
+};
+
+/// Whatever the amplitude of the targets is, the law has the scale that fits them.
+LeftOutOutput left_out_output(const Vector<double>& residuals, const Vector<double>& variances,
+                              double factor) {
   const Vector<double> distances = residuals.array() / variances.array().sqrt();
   if (!distances.allFinite() || distances.isZero(0))
     throw NumericalError(
         fmt::format("{}: targets left out have no variance, or no distance", automatic_place));
   const ObservationLaw law = ObservationLaw::of_left_out(distances);
-  double sum = 0;
+  Vector<double> densities(distances.size());
   for (Index i = 0; i < distances.size(); ++i)
-    sum += std::log(factor) + 0.5 * std::log(variances(i)) - law.log_density(distances(i));
-  return sum / static_cast<double>(distances.size());
+    densities(i) = std::log(factor) + 0.5 * std::log(variances(i)) - law.log_density(distances(i));
+  return {std::move(densities), law.scale * factor * std::sqrt(variances.maxCoeff())};
 }
 
 double class_score(const Selection& selection) {
@@ -149,30 +157,39 @@ double class_score(const Selection& selection) {
   return lowest;
 }
 
-/// Of each transform, summed over the outputs.
-std::vector<double> number_scores(const std::vector<Selection>& selections, const Fitter& fitter,
-                                  const std::vector<TargetTransform>& transforms) {
+/// Negative log densities of the targets of each input that is left out, summed over the outputs: of each transform.
+std::vector<Vector<double>> number_scores(const std::vector<Selection>& selections, const Fitter& fitter,
+                                          const std::vector<TargetTransform>& transforms) {
   const auto count = static_cast<Index>(transforms.size());
-  std::vector<double> scores(transforms.size());
+  const Matrix<double>& targets = fitter.input_targets();
+  const std::vector<Index> inputs =
+      representative_sets(targets.rows(), fitter.problem().inputs->groups).inputs;
+  std::vector<Vector<double>> scores(transforms.size(),
+                                     Vector<double>::Zero(static_cast<Index>(inputs.size())));
   Index column = 0;
   for (const Selection& selection : selections)
     for (Index k = 0; k < selection.others.residuals.cols(); ++k, ++column) {
       const auto transform = static_cast<std::size_t>(column / (fitter.scale().outputs() / count));
-      scores[transform] += density_score(selection.others.residuals.col(k), selection.others.variances,
-                                         fitter.scale().factors()(column));
+      const LeftOutOutput output = left_out_output(
+          selection.others.residuals.col(k), selection.others.variances, fitter.scale().factors()(column));
+      scores[transform] += output.negative_log_densities;
+      if (transforms[transform] != TargetTransform::log) continue;
       // The density of a target is that of its logarithm over the target.
-      if (transforms[transform] == TargetTransform::log)
-        scores[transform] += fitter.input_targets().col(column).mean();
+      scores[transform] += targets.col(column)(inputs);
+      // Means, which grow with exp(deviation^2 / 2), would say nothing.
+      constexpr double most = 5;
+      if (output.largest_deviation > most)
+        scores[transform].setConstant(std::numeric_limits<double>::quiet_NaN());
     }
   return scores;
 }
 
 /// The scores of a network for inputs that went through their map, of each transform of the targets, which
-/// transformed_targets() put beside each other.
-std::vector<double> left_out_scores_of(const Network& network, const Inputs<double>& x,
-                                       const Problem& problem, const AutomaticOptions& options,
-                                       const std::vector<TargetTransform>& transforms,
-                                       const RunControl& run) {
+/// transformed_targets() put beside each other: of each input, or the one of classes.
+std::vector<Vector<double>> left_out_scores_of(const Network& network, const Inputs<double>& x,
+                                               const Problem& problem, const AutomaticOptions& options,
+                                               const std::vector<TargetTransform>& transforms,
+                                               const RunControl& run) {
   GramOptions gram_options;
   gram_options.kernels = options.kernel == Kernels::nngp ? Kernels::nngp : Kernels::both;
   gram_options.threads = run.threads;
@@ -186,7 +203,8 @@ std::vector<double> left_out_scores_of(const Network& network, const Inputs<doub
   fit.stop = run.stop;
   Fitter fitter(problem, std::move(fit), std::move(grams), direct_solver);
   const auto selections = fitter.select(options.kernel == Kernels::nngp ? "nngp" : "ntk");
-  if (problem.kind == TargetKind::classes) return {class_score(selections.front())};
+  if (problem.kind == TargetKind::classes)
+    return {Vector<double>::Constant(1, class_score(selections.front()))};
   return number_scores(selections, fitter, transforms);
 }
 
@@ -215,6 +233,59 @@ std::vector<Treatment> treatments_of(const Inputs<double>& x) {
   if (count > 2 && scores.knots().topRows(count) != scores.knots().bottomRows(count))
     if (auto found = treatment("normal scores", scores, x)) list.push_back(std::move(*found));
   return list;
+}
+
+/// A network that was tried, with the score of each input.
+struct Trial {
+  AutomaticTrial told;
+  const Treatment* treatment;
+  const Candidate* candidate;
+  Vector<double> scores = {};
+};
+
+/// With each transform of the targets.
+std::vector<Trial> trials_of(const Treatment& treatment, const Candidate& candidate, const Problem& problem,
+                             const AutomaticOptions& options, const std::vector<TargetTransform>& transforms,
+                             const RunControl& run) {
+  std::vector<Trial> trials;
+  for (const TargetTransform transform : transforms)
+    trials.push_back({{.network = candidate.name, .inputs = treatment.name, .targets = transform},
+                      &treatment,
+                      &candidate});
+  try {
+    auto scores = left_out_scores_of(network_of(candidate), treatment.x, problem, options, transforms, run);
+    for (std::size_t t = 0; t < trials.size(); ++t) {
+      trials[t].told.score = scores[t].mean();
+      if (std::isnan(trials[t].told.score)) trials[t].told.unsolved = "its predictions are not finite";
+      trials[t].scores = std::move(scores[t]);
+    }
+  } catch (const NumericalError& error) {
+    for (Trial& trial : trials) trial.told.unsolved = error.what();
+  }
+  return trials;
+}
+
+std::optional<std::size_t> lowest_of(const std::vector<Trial>& trials, TargetTransform transform) {
+  std::optional<std::size_t> best;
+  for (std::size_t i = 0; i < trials.size(); ++i)
+    if (trials[i].told.targets == transform && std::isfinite(trials[i].told.score) &&
+        (!best || trials[i].told.score < trials[*best].told.score))
+      best = i;
+  return best;
+}
+
+/// The place of the lowest score. Logarithms, whose means are less exact, have to win by a standard error.
+std::size_t best_of(const std::vector<Trial>& trials) {
+  const auto plain = lowest_of(trials, TargetTransform::none),
+             logarithms = lowest_of(trials, TargetTransform::log);
+  if (!plain && !logarithms)
+    throw NumericalError(
+        fmt::format("{}: no network can be solved for: {}", automatic_place, trials.back().told.unsolved));
+  if (!plain || !logarithms) return plain ? *plain : *logarithms;
+  const Vector<double> gains = trials[*plain].scores - trials[*logarithms].scores;
+  const double count = static_cast<double>(gains.size()), mean = gains.mean(),
+               error = std::sqrt((gains.array() - mean).square().sum() / (count * (count - 1)));
+  return mean > error ? *logarithms : *plain;
 }
 
 template <typename Scalar>
@@ -282,39 +353,22 @@ AutomaticNetwork choose_network(const Inputs<Scalar>& x, const Problem& problem,
   chosen.targets = transformed_targets(chosen.targets, transforms);
   std::ptrdiff_t total = 0, done = 0;
   for (const Treatment& one : treatments) total += static_cast<std::ptrdiff_t>(one.candidates.size());
-  std::vector<AutomaticTrial> trials;
-  std::optional<std::size_t> best;
-  std::pair<const Treatment*, const Candidate*> found{};
+  std::vector<Trial> trials;
   for (const Treatment& one : treatments)
     for (const Candidate& candidate : one.candidates) {
-      std::vector<AutomaticTrial> tried;
-      for (const TargetTransform transform : transforms)
-        tried.push_back({.network = candidate.name, .inputs = one.name, .targets = transform});
-      try {
-        const auto scores =
-            left_out_scores_of(network_of(candidate), one.x, chosen, options, transforms, run);
-        for (std::size_t t = 0; t < tried.size(); ++t) tried[t].score = scores[t];
-      } catch (const NumericalError& error) {
-        for (AutomaticTrial& trial : tried) trial.unsolved = error.what();
-      }
-      for (AutomaticTrial& trial : tried) {
-        if (std::isfinite(trial.score) && (!best || trial.score < trials[*best].score)) {
-          best = trials.size();
-          found = {&one, &candidate};
-        }
+      for (Trial& trial : trials_of(one, candidate, chosen, options, transforms, run))
         trials.push_back(std::move(trial));
-      }
       if (run.progress) run.progress(++done, total);
     }
-  if (!best)
-    throw NumericalError(
-        fmt::format("{}: no network can be solved for: {}", automatic_place, trials.back().unsolved));
-  return {.network = network_of(*found.second),
-          .map = found.first->map,
-          .transform = trials[*best].targets,
-          .trials = std::move(trials),
-          .chosen = *best,
-          .rows = static_cast<Index>(rows.size())};
+  const std::size_t best = best_of(trials);
+  AutomaticNetwork found{.network = network_of(*trials[best].candidate),
+                         .map = trials[best].treatment->map,
+                         .transform = trials[best].told.targets,
+                         .trials = {},
+                         .chosen = best,
+                         .rows = static_cast<Index>(rows.size())};
+  for (Trial& trial : trials) found.trials.push_back(std::move(trial.told));
+  return found;
 }
 
 std::string automatic_cost(Index n) {

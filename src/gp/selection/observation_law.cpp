@@ -107,7 +107,7 @@ double ObservationLaw::log_density(double deviations) const {
 ObservationLaw::Place ObservationLaw::place(double mean, double variance) const {
   if (!of_logarithms) return {mean, std::sqrt(variance)};
   const double relative = std::sqrt(variance) / mean, square = std::log1p(relative * relative);
-  return {std::log(mean) - square / 2, std::sqrt(square)};
+  return {std::log(mean) - square / 2, std::sqrt(square) / scale};
 }
 
 double ObservationLaw::distance(double observation, double mean, double variance) const {
@@ -135,7 +135,8 @@ Matrix<double> ObservationLaw::observation_variances(const Matrix<double>& means
                                                      const Vector<double>& noise) const {
   if (!of_logarithms) return variances.rowwise() + noise.transpose();
   // The variance of a product of the function and exp(noise - variance of the noise / 2), whose mean is 1.
-  const Vector<double> factors = noise.array().exp(), excess = noise.array().expm1();
+  const Vector<double> scaled = scale * scale * noise;
+  const Vector<double> factors = scaled.array().exp(), excess = scaled.array().expm1();
   return variances * factors.asDiagonal() + means.cwiseAbs2() * excess.asDiagonal();
 }
 
