@@ -331,13 +331,13 @@ void bind_inference(nb::module_& module) {
       "degrees_of_freedom"_a, "scale"_a, "of_logarithms"_a, "observations"_a, "mean"_a, "variance"_a);
   module.def(
       "observation_variances",
-      [](bool of_logarithms, const Array<double>& mean, const Array<double>& variance,
-         const Array<double>& noise) {
-        const gp::ObservationLaw law{.of_logarithms = of_logarithms};
+      [](double degrees_of_freedom, double scale, bool of_logarithms, const Array<double>& mean,
+         const Array<double>& variance, const Array<double>& noise) {
+        const gp::ObservationLaw law{degrees_of_freedom, scale, of_logarithms};
         return array_of(law.observation_variances(matrix_of(mean), matrix_of(variance),
                                                   Vector<double>(matrix_of(noise).reshaped())));
       },
-      "of_logarithms"_a, "mean"_a, "variance"_a, "noise"_a);
+      "degrees_of_freedom"_a, "scale"_a, "of_logarithms"_a, "mean"_a, "variance"_a, "noise"_a);
   module.def("median_distance", &median_distance<float>, "x"_a);
   module.def("median_distance", &median_distance<double>, "x"_a);
   module.def("choose_network", &choose_network<float>, "x"_a, "y"_a, "validation_y"_a.none(), "options"_a);

@@ -63,7 +63,7 @@ class Prediction(NamedTuple):
     @property
     def observation_variance(self) -> Numbers:
         """Variances of observations, noise included, [n, outputs]."""
-        return _core.observation_variances(self.law.of_logarithms, self.mean, self.standard_deviation**2, self.noise_variance)
+        return _core.observation_variances(*self.law, self.mean, self.standard_deviation**2, self.noise_variance)
 
     def intervals(self, probability: float = 0.95) -> tuple[Numbers, Numbers]:
         """Ends, both [n, outputs], of the central intervals in which an observation lies with this probability, by its law: wider

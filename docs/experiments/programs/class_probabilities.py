@@ -10,7 +10,6 @@ import warnings
 
 import numpy as np
 import widelimit
-from decision_tables import AUTOMATIC
 from sklearn import datasets
 from sklearn.gaussian_process import GaussianProcessClassifier
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel
@@ -20,6 +19,7 @@ from widelimit.sklearn import default_network
 from tables import EXPERIMENTS, Table, rows_of, shows
 
 PAGE = EXPERIMENTS.parent / "inference.md"
+AUTOMATIC = "automatic network"
 METHODS = ("defaults", AUTOMATIC, "logistic", "GPC")
 
 

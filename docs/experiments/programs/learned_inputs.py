@@ -10,7 +10,7 @@ import warnings
 
 import numpy as np
 import widelimit
-from decision_tables import WAYS, bundled, network, rare_class, scores_of_model
+from decision_tables import bundled, network, rare_class, scores_of_model
 from sklearn import datasets
 from sklearn.model_selection import train_test_split
 
@@ -18,6 +18,8 @@ from tables import EXPERIMENTS, Table, mean_and_error, rows_of, shows
 
 PAGE = EXPERIMENTS / "tables.md"
 KERNELS = ("three ReLU layers", "laplace")
+ALONE = "defaults"
+WAYS = {ALONE: {}, "relevance": {"relevance": True}, "learned features": {"learn_features": 4}}
 
 
 def interaction(seed):
@@ -82,7 +84,7 @@ def summary():
         for kernel in KERNELS:
             found = {way: {row["seed"]: row for row in rows if (row["set"], row["kernel"], row["method"]) == (name, kernel, way)}
                      for way in WAYS}
-            before = found.pop("defaults")
+            before = found.pop(ALONE)
             if not before:
                 continue
             cells = [f"{np.mean([float(row['loss']) for row in before.values()]):.3f} ({len(before)})"]
