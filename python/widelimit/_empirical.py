@@ -9,6 +9,8 @@ from typing import Any
 
 import numpy as np
 
+from ._jax import double_precision
+
 
 class JaxFunction:
     """f(params, x, **apply_fn_kwargs) of JAX: params, x and outputs are trees of arrays."""
@@ -75,6 +77,29 @@ class JaxFunction:
         left, right = (lambda p: self._outputs(p, *sides[0])), (lambda p: self._outputs(p, *sides[-1]))
         back = jax.vjp(right, params)[1]
         return lambda cotangents: jax.jvp(left, (params,), back(cotangents))[1]
+
+
+class InDouble(JaxFunction):
+    """The same for arrays of NumPy."""
+
+    def kernel(self, name, params, x1, x2, axes, kwargs):
+        return self._computed(super().kernel, name, params, x1, x2, axes, kwargs)
+
+    def expanded(self, params, degree):
+        polynomial = super().expanded(params, degree)
+        return lambda *args, **kwargs: self._computed(polynomial, *args, **kwargs)
+
+    def vector_product(self, params, x1, x2, kwargs):
+        product = self._computed(super().vector_product, params, x1, x2, kwargs)
+        return lambda cotangents: self._computed(product, cotangents)
+
+    @staticmethod
+    def _computed(function, *args, **kwargs):
+        import jax
+
+        with double_precision():
+            found = function(*args, **kwargs)
+        return found if callable(found) else jax.tree_util.tree_map(np.asarray, found)
 
 
 def _sides(kwargs, x1, x2):

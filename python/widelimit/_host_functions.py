@@ -217,7 +217,7 @@ def _called_back(differentiable, function, forms, arrays, formula=None):
 
 
 # A function of NumPy's arrays with its formula, of which export takes the latter.
-_on_host_p = Primitive("widelimit_on_host")
+_on_host_p = Primitive("widelimit_callback")
 _on_host_p.multiple_results = True
 
 

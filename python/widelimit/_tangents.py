@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ._arrays import numbers, whole
 from ._caller import caller_of
-from ._empirical import JaxFunction, contracted, function_of_jax
+from ._empirical import InDouble, JaxFunction, contracted, function_of_jax
 from ._jax import double_precision
 from ._named import by_name
 
@@ -52,8 +52,19 @@ def _functions_of(f):
 
 def _functions_for(functions, *arrays):
     """The same for a caller with these arrays: those of JAX are its own business where it knows all layers."""
-    is_own = not isinstance(functions, JaxFunction)
-    return JaxFunction(functions.apply_fn) if is_own and functions.is_of_jax(caller_of(*arrays)) else functions
+    from .stax._flow import FlowFunctions
+
+    caller = caller_of(*arrays)
+    if isinstance(functions, JaxFunction):
+        is_flow = isinstance(getattr(functions.f, "__self__", None), FlowFunctions)
+        return InDouble(functions.f) if is_flow and caller.name == "NumPy" else functions
+    if functions.is_of_jax(caller):
+        return JaxFunction(functions.apply_fn)
+    shapes = [np.shape(array) for array in arrays[:1] if hasattr(array, "shape")]
+    if shapes and functions.asks_for_jax(shapes[0]):
+        functions.check_jax(caller)
+        return InDouble(functions.apply_fn)
+    return functions
 
 
 class _KernelAxes(NamedTuple):
@@ -98,7 +109,7 @@ def _own_arguments(name, apply_fn_kwargs):
 
 
 def empirical_kernel_fn(f: _Function, trace_axes: _Axes = (-1,), diagonal_axes: _Axes = (), vmap_axes: Any = None,
-                        implementation: Any = None) -> _Function:
+                        implementation: Any = None, _j_rules: Any = None, _s_rules: Any = None, _fwd: Any = None) -> _Function:
     """kernel_fn(x1, x2, get, params, **apply_fn_kwargs) of one network of finite width.
 
     f is the apply_fn of a network of widelimit.stax, params the result of its init_fn, x1 [n1, ..., C], x2 [n2, ..., C] or None.
@@ -107,8 +118,8 @@ def empirical_kernel_fn(f: _Function, trace_axes: _Axes = (-1,), diagonal_axes: 
 
     trace_axes     axes of outputs over which a kernel is averaged: (-1,) gives arrays [n1, n2] for outputs [n, outputs]
     diagonal_axes  axes of which it only has the diagonal: with trace_axes=() and diagonal_axes=(-1,) it is [n1, n2, outputs]
-    Other axes appear twice, as in neural-tangents: trace_axes=() gives [n1, n2, outputs, outputs]. vmap_axes and implementation
-    change nothing. ValueError for axes that do not exist and shapes that do not fit.
+    Other axes appear twice, as in neural-tangents: trace_axes=() gives [n1, n2, outputs, outputs]. vmap_axes, implementation and
+    the arguments that choose its rules change nothing. ValueError for axes that do not exist and shapes that do not fit.
 
     apply_fn_kwargs are those of apply_fn: a key `rng` for networks with Dropout. As in neural-tangents, equal x1 and x2
     count as one batch, in which dropout draws once for each input; for different ones it draws anew. For functions of JAX a pair
@@ -119,13 +130,21 @@ def empirical_kernel_fn(f: _Function, trace_axes: _Axes = (-1,), diagonal_axes: 
         wanted, computing = _wanted(get), _functions_for(functions, x1, x2, params)
         if isinstance(computing, JaxFunction):
             given = apply_fn_kwargs if functions is computing else _own_arguments("empirical_kernel_fn", apply_fn_kwargs)
-            return by_name("EmpiricalKernel", wanted, {name: computing.kernel(name, params, x1, x2, axes, given)
+            return _by_name("EmpiricalKernel", wanted, {name: computing.kernel(name, params, x1, x2, axes, given)
                                                        for name in _names(wanted)})
         rng = _one_key("empirical_kernel_fn", apply_fn_kwargs)
         found = {name: _own_kernel(functions, axes, params, x1, x2, name, rng) for name in _names(wanted)}
         return by_name("EmpiricalKernel", wanted, caller_of(x1, x2, params).give(found, "own"))
 
     return kernel_fn
+
+
+def _by_name(kind, wanted, found):
+    """by_name() of each output."""
+    first = next(iter(found.values()))
+    if not isinstance(first, (list, tuple)):
+        return by_name(kind, wanted, found)
+    return type(first)([_by_name(kind, wanted, {name: arrays[k] for name, arrays in found.items()}) for k in range(len(first))])
 
 
 def _own_kernel(functions, axes, params, x1, x2, name, rng):
@@ -144,7 +163,8 @@ def empirical_nngp_fn(f: _Function, trace_axes: _Axes = (-1,),
 
 
 def empirical_ntk_fn(f: _Function, trace_axes: _Axes = (-1,), diagonal_axes: _Axes = (), vmap_axes: Any = None,
-                     implementation: Any = None) -> Callable[..., NDArray[np.float64]]:
+                     implementation: Any = None, _j_rules: Any = None, _s_rules: Any = None,
+                     _fwd: Any = None) -> Callable[..., NDArray[np.float64]]:
     """ntk_fn(x1, x2, params, **apply_fn_kwargs) of one network of finite width, as empirical_kernel_fn()."""
     kernel_fn = empirical_kernel_fn(f, trace_axes, diagonal_axes)
     return lambda x1, x2, params, **apply_fn_kwargs: kernel_fn(x1, x2, "ntk", params, **apply_fn_kwargs)
@@ -221,7 +241,7 @@ def _means_of_jax(init_fn, one, key, counts, n_samples):
                     x1, x2, name, params, rng=apply_key, **kwargs), sums[name]) if draw else one(
                         x1, x2, name, params, rng=apply_key, **kwargs)
             if draw + 1 in counts:
-                yield by_name("MonteCarloKernel", wanted, {
+                yield _by_name("MonteCarloKernel", wanted, {
                     name: jax.tree_util.tree_map(lambda total: total / (draw + 1), sums[name]) for name in names})
 
     def kernel_fn(x1, x2=None, get=None, **apply_fn_kwargs):
@@ -248,7 +268,7 @@ def _expansion(name, f, params, degree):
         return functions.expanded(params, degree)
 
     def expanded(new_params, x, **apply_fn_kwargs):
-        computing = _functions_for(functions, params, new_params, x)
+        computing = _functions_for(functions, x, params, new_params)
         if isinstance(computing, JaxFunction):
             return computing.expanded(params, degree)(new_params, x, **_own_arguments(name, apply_fn_kwargs))
         rng = _one_key(name, apply_fn_kwargs)

@@ -18,7 +18,7 @@ def _parameter(name, value):
     if name.endswith("degree"):
         return whole(value, name)
     if name.endswith("coef"):
-        return [real(number, name) for number in value]
+        return [real(number, name) for number in value] or [0.0]
     return real(value, name)
 
 

@@ -12,7 +12,7 @@ from .._jax import in_double
 from ._diagonal import NO, Diagonal
 from ._enums import AttentionMechanism, PositionalEmbedding, choice
 from ._module import WithAxes, check_deviations, variance
-from ._structure import Place
+from ._structure import Place, Shapes
 from ._triple import Triple, triple
 
 
@@ -21,6 +21,7 @@ class _Attention(WithAxes):
     n_chan_out: int
     n_heads: int
     n_chan_key: int
+    n_chan_val: int
     fields: dict
     encodings: Optional["_Encodings"]
     has_biases: bool
@@ -34,23 +35,53 @@ class _Attention(WithAxes):
         fields = dict(self.fields)
         if self.encodings is not None:
             fields["positions"] = self.encodings.fields(value)
-        return value.then(layers.attention(**fields), channels=self.n_chan_out,
-                          places=value.places + (self.n_chan_out,), is_gaussian=True)
+        attention = [layers.attention(**fields)] if value.shape else self._of_vectors(fields)
+        return value.then(*attention, channels=self.n_chan_out, places=value.places + (self.n_chan_out,), is_gaussian=True)
+
+    def _of_vectors(self, fields):
+        """A vector attends to itself alone, with a weight that its variance says, or 1 (softmax)."""
+        encodings = fields.get("positions", {})
+        of_input, of_place = encodings.get("input_weight", 1.0), encodings.get("position_weight", 0.0)
+        of_values = (of_input, of_place) if encodings.get("in_values") else (1.0, 0.0)
+        made = []
+        if fields["weights"] != "softmax":
+            if fields["scaling"] != "inverse_width":
+                raise NotImplementedError("GlobalSelfAttention: expected positions for linear_scaling=False without SOFTMAX: give "
+                                          "vectors one, x[:, None]")
+            square = fields["query_key_std"] ** 2
+
+            def weight(p, q):
+                return square * (of_input * p + of_place)[:, None] * (of_input * q + of_place)
+
+            made.append(_of_pairs(lambda p, q: of_values[0] * weight(p, q), lambda p, q: of_values[1] * weight(p, q)))
+        elif of_values[1] != 0:
+            made.append(_of_pairs(lambda p, q: of_values[0], lambda p, q: of_values[1]))
+        return [*made, layers.dense(fields["output_value_variance"]), layers.dense(1.0, fields["bias_variance"])]
+
+    @property
+    def asks_for_jax(self):
+        """Whether networks of finite width are not the library's, of which values have as many channels as keys, and encodings as
+        many as inputs."""
+        is_wider = self.encodings is not None and self.encodings.kind == PositionalEmbedding.CONCAT
+        return is_wider or self.n_chan_val != self.n_chan_key
 
     def parameters(self, value, counter):
         """(queries, None where they are the keys, keys, values, output, biases, encodings), as neural-tangents has them."""
-        (heads, width), channels, axes = counter.heads, value.channels, len(value.shape) + 2
+        channels, axes = value.channels, len(value.shape) + 2
+        heads, width = (self.n_heads, self.n_chan_key) if isinstance(counter, Shapes) else counter.heads
+        values_width = self.n_chan_val if isinstance(counter, Shapes) else width
+        seen, of_values = self.channels_of(channels)
 
-        def in_heads():
+        def in_heads(channels, width):
             return Place(counter.take(channels, heads, width).swapaxes(0, 1))
 
         encodings = None
         if self.encodings is not None:
-            numbers = counter.take(1, *value.shape, channels)
+            numbers = counter.take(1, *value.shape, seen - channels if seen > channels else channels)
             encodings = Place(np.moveaxis(numbers, (0, axes - 1), (value.batch_axis, value.channel_axis)))
-        queries = in_heads() if self.fields["scaling"] == "inverse_sqrt_width" else None
-        keys, values = in_heads(), in_heads()
-        output = Place(counter.take(heads, width, self.n_chan_out).swapaxes(0, 1).reshape(-1, self.n_chan_out))
+        queries = in_heads(seen, width) if self.fields["scaling"] == "inverse_sqrt_width" else None
+        keys, values = in_heads(seen, width), in_heads(of_values, values_width)
+        output = Place(counter.take(heads, values_width, self.n_chan_out).swapaxes(0, 1).reshape(-1, self.n_chan_out))
         shape = [1] * axes
         shape[value.channel_axis] = self.n_chan_out
         if not self.has_biases:
@@ -58,6 +89,22 @@ class _Attention(WithAxes):
         has_effect = self.fields["bias_variance"] != 0
         biases = counter.take(self.n_chan_out).reshape(shape) if has_effect else np.zeros(shape, int)
         return queries, keys, values, output, Place(biases, has_effect), encodings
+
+
+    def channels_of(self, channels):
+        """Of what queries and keys see, and of what values see."""
+        if self.encodings is None or self.encodings.kind != PositionalEmbedding.CONCAT:
+            return channels, channels
+        wider = channels + (channels if self.encodings.channels is None else self.encodings.channels)
+        return wider, wider if self.encodings.in_values else channels
+
+
+def _of_pairs(slope, constant):
+    """A layer that multiplies covariances by slope(p, q), and adds constant(p, q), of parameters that are trained."""
+    def transform(nngp, ntk, p, q):
+        return slope(p, q) * nngp + constant(p, q), None if ntk is None else slope(p, q) * ntk + constant(p, q)
+
+    return layers.pair(transform)
 
 
 @dataclass
@@ -127,8 +174,9 @@ def GlobalSelfAttention(n_chan_out: int, n_chan_key: int, n_chan_val: int, n_hea
     pos_emb_type         'NONE', 'SUM' or 'CONCAT': random encodings of positions with deviation W_pos_emb_std and the covariance
                          pos_emb_decay_fn(sum over axes of |i - j|^pos_emb_p_norm); None: independent encodings
     val_pos_emb          whether the values see them too
-    n_chan_key, n_heads, n_chan_pos_emb   of finite networks, in which all attention layers have those of the first, and
-                         values as many channels as keys (n_chan_val changes nothing); kernels use the last one for 'CONCAT'
+    n_chan_key, n_chan_val, n_heads, n_chan_pos_emb   of finite networks; kernels use the last one for 'CONCAT'. Those with
+                         values of another width than keys, with 'CONCAT', with attention layers of different sizes, and for vectors
+                         are computed by JAX
     With linear_scaling=False and 'SOFTMAX' there is no closed form: kernels are means over 2,048 draws, the same in each
     call, with errors of about 0.1 to 1 %; widelimit.gram() of widelimit.layers.attention gives standard errors,
     and accepts more draws.
@@ -142,5 +190,5 @@ def GlobalSelfAttention(n_chan_out: int, n_chan_key: int, n_chan_val: int, n_hea
               "output_value_variance": float(W_out_std * W_value_std)**2, "bias_variance": variance(b_std)}
     kind = choice("GlobalSelfAttention: pos_emb_type", PositionalEmbedding, pos_emb_type)
     encodings = _encodings(kind, pos_emb_p_norm, pos_emb_decay_fn, n_chan_pos_emb, W_pos_emb_std, val_pos_emb)
-    return triple(_Attention(int(n_chan_out), int(n_heads), int(n_chan_key), fields, encodings, b_std is not None,
+    return triple(_Attention(int(n_chan_out), int(n_heads), int(n_chan_key), int(n_chan_val), fields, encodings, b_std is not None,
                              int(batch_axis), int(channel_axis)))

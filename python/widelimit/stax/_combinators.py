@@ -173,6 +173,18 @@ class _FanInElementwise(_FanIn):
         return reduce(mul, arrays)
 
 
+def _diagonal_blocks(arrays, axes):
+    """Arrays after one another along each of the axes, with zeros beside them."""
+    rows = []
+    for k, array in enumerate(arrays):
+        for axis in axes[1:]:
+            before, after = (sum(other.shape[axis] for other in others) for others in (arrays[:k], arrays[k + 1:]))
+            zeros = [array.take(np.zeros(size, int), axis) * 0 for size in (before, after)]
+            array = _FanInConcat(axis).outputs_of([zeros[0], array, zeros[1]])
+        rows.append(array)
+    return _FanInConcat(axes[0]).outputs_of(rows)
+
+
 def _joined(kernels, name, join):
     arrays = [getattr(kernel, name) for kernel in kernels]
     return None if arrays[0] is None else join(arrays)
@@ -199,6 +211,10 @@ class _FanInConcat(_FanIn):
         shares = [(value.channels / total, list(value.layers)) for value in branches.values]
         return self.joined(branches, layers.concat(*shares), False, channels=total)
 
+    @property
+    def joins_batch(self):
+        return self.axis == 0
+
     def shape_of(self, shapes):
         sizes = list(shapes[0])
         sizes[self.axis] = sum(shape[self.axis] for shape in shapes)
@@ -217,8 +233,11 @@ class _FanInConcat(_FanIn):
         return jnp.concatenate(arrays, self.axis)
 
     def of_kernels(self, walk, kernels):
+        if self.axis % len(kernels[0].shape1) == kernels[0].batch_axis:
+            return self._batches(kernels)
         if self.axis % len(kernels[0].shape1) != kernels[0].channel_axis:
-            raise NotImplementedError("FanInConcat: with layers of functions of kernels: expected the axis of the channels")
+            raise NotImplementedError("FanInConcat: expected the axis of the channels, or of the batch, for branches of different inputs "
+                                      "and layers of functions of kernels")
         kernels = alike(self.name, kernels)
         channels = [kernel.shape1[kernel.channel_axis] for kernel in kernels]
         shares = [count / sum(channels) for count in channels]
@@ -231,6 +250,17 @@ class _FanInConcat(_FanIn):
                   for name in ("nngp", "ntk", "cov1", "cov2")}
         return kernels[0].replace(**fields, **shapes, is_gaussian=False)
 
+    def _batches(self, kernels):
+        """Inputs of different branches are uncorrelated: all branches end in weights of their own."""
+        if not all(kernel.is_gaussian or kernel.is_input for kernel in kernels):
+            raise NotImplementedError("FanInConcat: the batch: expected branches that end in new weights")
+        first = kernels[0]
+        pairs, variances = (0, 1), (0,) if first.diagonal_batch else (0, 1)
+        fields = {name: _joined(kernels, name, lambda arrays, axes=axes: _diagonal_blocks(arrays, axes))
+                  for name, axes in (("nngp", pairs), ("ntk", pairs), ("cov1", variances), ("cov2", variances))}
+        shapes = {name: self.shape_of([getattr(kernel, name) for kernel in kernels]) for name in ("shape1", "shape2")}
+        return first.replace(**fields, **shapes)
+
     def _positions(self, branches, axis):
         _same(self.name, branches, "number of channels", lambda value: value.channels)
         shape = list(branches.values[0].shape)
@@ -241,7 +271,9 @@ class _FanInConcat(_FanIn):
 
 def serial(*layers: Triple) -> Triple:
     """Layers one after another: (init_fn, apply_fn, kernel_fn) of all of them. TypeError for anything that is not a layer of this
-    package."""
+    package, ValueError for none."""
+    if not layers:
+        raise ValueError("serial: expected at least one layer; Identity() changes nothing")
     return triple(Sequence(tuple(module_of(layer) for layer in layers)))
 
 

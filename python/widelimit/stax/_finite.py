@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 from contextlib import contextmanager
 from functools import cached_property
 from typing import Any, List, Sequence, Tuple
@@ -13,7 +14,7 @@ from .._arrays import numbers
 from .._core import Network
 from .._caller import caller_of
 from .._differentiable import differentiated
-from .._jax import called_back, is_traced, refuse_traced
+from .._jax import called_back, double_precision, is_traced, refuse_traced
 from ..finite import FiniteNetwork
 from ._inputs import batch_of, same_inputs
 from ._live import LiveOutputs
@@ -110,14 +111,27 @@ class _Site:
 
 def heads_of(module):
     """(heads, channels of keys) of the first attention layer; in the library all attention layers have the same."""
-    return next(_heads_in(module), (8, 32))
+    return next(((layer.n_heads, layer.n_chan_key) for layer in _attention_in(module)), (8, 32))
 
 
-def _heads_in(module):
+def _attention_in(module):
     if hasattr(module, "n_heads"):
-        yield module.n_heads, module.n_chan_key
+        yield module
     for part in module.parts():
-        yield from _heads_in(part)
+        yield from _attention_in(part)
+
+
+def in_double_by_jax(function, *trees):
+    """function(*trees), computed by JAX in double precision, with arrays of NumPy on both sides."""
+    if importlib.util.find_spec("jax") is None:
+        raise NotImplementedError("GlobalSelfAttention: networks of finite width with n_chan_val other than n_chan_key, 'CONCAT', "
+                                  "different attention layers or vectors are computed by JAX, which is not installed: pip install "
+                                  "'widelimit[jax]'")
+    import jax
+
+    with double_precision():
+        given = [jax.tree_util.tree_map(lambda array: jax.numpy.asarray(numbers(array)), tree) for tree in trees]
+        return jax.tree_util.tree_map(lambda leaf: np.asarray(leaf) if isinstance(leaf, jax.Array) else leaf, function(*given))
 
 
 class FiniteFunctions:
@@ -139,6 +153,8 @@ class FiniteFunctions:
         caller = caller_of(key)
         if self.is_of_jax(caller):
             return self._of_jax(input_shape).drawn(key, input_shape)
+        if self.asks_for_jax(input_shape):
+            return in_double_by_jax(lambda: self._of_jax(input_shape).drawn(seed_of(key) % 2**32, input_shape))
         site = self.site(input_shape)
         shape = site.full_shape(input_shape)
         if is_traced(key):
@@ -147,9 +163,14 @@ class FiniteFunctions:
 
     def apply_fn(self, params: Any, x: ArrayLike, rng: Any = None, **kwargs: Any) -> Any:
         rng_among("apply_fn", kwargs)
+        if np.ndim(x) < 2:
+            return self._outputs_of_few_axes(params, x, rng)
         caller = caller_of(params, x, rng)
         if self.is_of_jax(caller):
             return self._of_jax(np.shape(x)).outputs(params, x, self._checked_key(rng))
+        if self.asks_for_jax(np.shape(x)):
+            self.check_jax(caller)
+            return in_double_by_jax(lambda params, x: self._of_jax(x.shape).outputs(params, x, self._checked_key(rng)), params, x)
         site = self.site(np.shape(x))
         if not caller.is_live:
             return caller.give(self.outputs(site.packed(params), x, rng), "own")
@@ -157,9 +178,33 @@ class FiniteFunctions:
         outputs = LiveOutputs(self, rng, site.full_shape(np.shape(x)))
         return differentiated(outputs, [site.packed(params), x])[0]
 
+    def _outputs_of_few_axes(self, params, x, rng):
+        """Outputs of an elementwise function at numbers, or of a network at one point: biases [1, C] give it the axis of a batch,
+        as in neural-tangents."""
+        array = x if hasattr(x, "reshape") else np.asarray(x)
+        if _is_elementwise(self.module):
+            return self.apply_fn(params, array.reshape(-1, 1), rng).reshape(array.shape)
+        if array.ndim == 0 or not self.module.is_pointwise:
+            raise ValueError(f"apply_fn: expected inputs [n, ..., channels] with at least two axes, or one point [channels] for layers "
+                             f"that treat every position by itself, got shape {array.shape}")
+        outputs = self.apply_fn(params, array[None], rng)
+        return outputs if _has_biases(params) else outputs[0]
+
     def is_of_jax(self, caller: Any) -> bool:
         """Whether a caller's networks are functions of JAX's arrays alone: it has some, and JAX knows all layers."""
         return caller.name == "JAX" and self.are_layers_of_jax
+
+    def asks_for_jax(self, shape: Sequence[int]) -> bool:
+        """Whether the library has no networks of finite width with these layers, and JAX has."""
+        attention = list(_attention_in(self.module))
+        return any(layer.asks_for_jax or (layer.n_heads, layer.n_chan_key) != (attention[0].n_heads, attention[0].n_chan_key)
+                   for layer in attention) or (bool(attention) and len(shape) == 2)
+
+    def check_jax(self, caller: Any) -> None:
+        """NotImplementedError where networks of finite width that only JAX has cannot be computed."""
+        if caller.is_live or not self.are_layers_of_jax:
+            raise NotImplementedError("apply_fn: GlobalSelfAttention: expected n_chan_val = n_chan_key, no 'CONCAT', positions, and equal "
+                                      "attention layers, for tensors that require gradients and layers that JAX does not know")
 
     @cached_property
     def are_layers_of_jax(self) -> bool:
@@ -267,6 +312,20 @@ class FiniteFunctions:
             yield network, [site.inputs(batch) for batch in batches], site
         finally:
             site.idle.append(network)
+
+
+def _is_elementwise(module):
+    """Whether all layers are functions of single numbers."""
+    parts = module.parts()
+    return all(map(_is_elementwise, parts)) if parts else module.in_jax in ("nonlinearity", "function", "identity")
+
+
+def _has_biases(params):
+    """Whether there is a pair (weights, biases) among parameters."""
+    if not isinstance(params, (list, tuple)):
+        return False
+    is_pair = len(params) == 2 and np.ndim(params[0] if not isinstance(params[0], (list, tuple)) else ()) == 2
+    return (is_pair and params[1] is not None and np.ndim(params[1]) > 1) or any(map(_has_biases, params))
 
 
 def _traced_parameters(site, key):

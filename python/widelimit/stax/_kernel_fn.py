@@ -18,6 +18,7 @@ from .._frames import beside
 from .._jax import is_traced
 from .._named import by_name
 from ._diagonal import NO
+from ._flow import FlowKernels, is_plain
 from ._formula_kernels import FormulaKernels
 from ._given import GivenKernel, form_of
 from ._inputs import are_same, batch_of, checked_array
@@ -60,6 +61,10 @@ class KernelFunction:
 
     def __reduce__(self) -> tuple[Any, ...]:
         return KernelFunction, (self.module, self._store)
+
+    @property
+    def __name__(self) -> str:
+        return str(self.module.name)
 
     def with_store(self, folder: Any) -> KernelFunction:
         """The same function with this folder as the default of `store`."""
@@ -111,6 +116,8 @@ class KernelFunction:
         options = {"pattern": pattern, "mask_constant": mask_constant, "diagonal_batch": diagonal_batch,
                    "diagonal_spatial": diagonal_spatial, "precision": precision, "threads": threads}
         axes = {"batch_axis": batch_axis, "channel_axis": channel_axis}
+        if not self._is_plain and not self._has_own:
+            return self._of_flow(x1, x2, get, {**options, **axes, "store": store})
         if isinstance(x1, Kernel):
             if store is not None:
                 raise NotImplementedError("store: expected arrays of inputs, got a Kernel")
@@ -280,6 +287,21 @@ class KernelFunction:
         is_input = bool(kernel.is_input) and len(value.layers) == len(first.layers)
         return fields, {**request.facts(), "x1_is_x2": given.x1_is_x2, "is_input": is_input}
 
+    def _of_flow(self, x1, x2, get, options):
+        """Of several inputs or outputs."""
+        if options["store"] is not None:
+            raise NotImplementedError("store: expected a network of one input and one output")
+
+        def behind(module, kernel, get=None):
+            return KernelFunction(module)(kernel, None, get, **{**options, "batch_axis": None, "channel_axis": None, "pattern": None,
+                                                                "mask_constant": None})
+
+        return FlowKernels(lambda module, *given: KernelFunction(module)(*given, **options), behind, options)(self.module, x1, x2, get)
+
+    @cached_property
+    def _is_plain(self):
+        return is_plain(self.module)
+
     @cached_property
     def _has_own(self):
         return has_own(self.module)
@@ -371,6 +393,8 @@ def _aggregates(module):
 
 
 def _wanted(get):
+    if get is not None and not isinstance(get, str) and np.iterable(get) and not len(get):
+        raise ValueError(f"get: expected at least one name, got {get!r}")
     if get is not None and not isinstance(get, (str, tuple, list)):
         raise TypeError(f"get: expected a name, a tuple of names or None, got {get!r}")
     names = ARRAYS if get is None else (get,) if isinstance(get, str) else tuple(get)

@@ -66,6 +66,7 @@ class Module:
 
     takes_branches = False
     opens_branches = keeps_branches = False  # FanOut; parallel.
+    joins_batch = False  # Whether outputs of branches become those of further inputs.
     # (batch, channels): the axes that the layer was told, which determine the input's layout; channels None: all of them.
     told_axes: Optional[Tuple[int, Optional[int]]] = None
     # What it asks of the kernel before it, None if it does not care.

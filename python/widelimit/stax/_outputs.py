@@ -73,7 +73,7 @@ def _norms(module, channels):
 
 
 def _with_biases(x, biases, factor):
-    return x if biases is None else x + factor * biases
+    return x if biases is None or factor is None else x + factor * biases
 
 
 def _dense(module, params, x, value, key):
@@ -94,6 +94,8 @@ def _numbers_of(axes, is_filter=False):
 
 
 def _convolution(module, params, x, value, key):
+    if not module.filter_shape:
+        return _dense(module, params, x, value, key)
     weights, biases = params
     axes = len(value.shape)
     norm, factor = _norms(module, value.channels * int(np.prod(module.filter_shape)))
@@ -210,16 +212,16 @@ def _dot_general(module, params, x, value, key):
 def _attention(module, params, x, value, key):
     queries, keys, values, output, biases, encodings = params
     fields, n = module.fields, x.shape[value.batch_axis]
-    seen = x if encodings is None else _encoded(module.encodings.fields(value), x, encodings)
+    seen = x if encodings is None else _encoded(module.encodings, x, encodings, value)
     of_values = x if encodings is not None and not module.encodings.in_values else seen
-    seen, of_values = (_last(array, value).reshape(n, -1, value.channels) for array in (seen, of_values))
+    seen, of_values = (_last(array, value).reshape(n, -1, array.shape[value.channel_axis]) for array in (seen, of_values))
     keys = jnp.einsum("npc,hck->nhpk", seen, keys)
     queries = keys if queries is None else jnp.einsum("npc,hck->nhpk", seen, queries)
     width = keys.shape[-1] if fields["scaling"] == "inverse_width" else keys.shape[-1] ** 0.5
-    logits = fields["query_key_std"] / (value.channels * width) * jnp.einsum("nhpk,nhqk->nhpq", queries, keys)
+    logits = fields["query_key_std"] / (seen.shape[-1] * width) * jnp.einsum("nhpk,nhqk->nhpq", queries, keys)
     heads = jnp.einsum("nhpq,nqc,hck->npkh", _LOGITS[fields["weights"]](logits), of_values, values)
     heads = heads.reshape(*heads.shape[:2], -1)
-    scale = fields["output_value_variance"] ** 0.5 / (heads.shape[-1] * value.channels) ** 0.5
+    scale = fields["output_value_variance"] ** 0.5 / (heads.shape[-1] * of_values.shape[-1]) ** 0.5
     found = (scale * heads @ output).reshape(n, *value.shape, -1)
     return _with_biases(jnp.moveaxis(found, (0, -1), (value.batch_axis, value.channel_axis)), biases,
                         fields["bias_variance"] ** 0.5)
@@ -229,9 +231,14 @@ _LOGITS = {"softmax": jax.nn.softmax, "identity": lambda logits: logits, "relu":
             "abs": jnp.abs}
 
 
-def _encoded(fields, x, encodings):
-    """Inputs with independent random encodings of their positions."""
-    return fields["input_weight"] ** 0.5 * x + fields["position_weight"] ** 0.5 * encodings
+def _encoded(module, x, encodings, value):
+    """Inputs with independent random encodings of their positions, added or beside them."""
+    encodings = module.std * encodings
+    if module.kind.name == "SUM":
+        return x + encodings
+    shape = list(x.shape)
+    shape[value.channel_axis] = encodings.shape[value.channel_axis]
+    return jnp.concatenate([x, jnp.broadcast_to(encodings, shape)], value.channel_axis)
 
 
 def _knows_attention(module):

@@ -141,7 +141,7 @@ def pieces(modules: Tuple[Module, ...]) -> Any:
     run: list[Module] = []
     k = 0
     while k < len(modules):
-        end = _end_of_branches(modules, k)
+        end = end_of_branches(modules, k)
         if any(has_own(module) for module in modules[k:end]):
             if run:
                 yield Sequence(tuple(run))
@@ -154,7 +154,7 @@ def pieces(modules: Tuple[Module, ...]) -> Any:
         yield Sequence(tuple(run))
 
 
-def _end_of_branches(modules, k):
+def end_of_branches(modules: Any, k: int) -> int:
     """The end of a module, or, for a FanOut, that of its fan-in."""
     if not modules[k].opens_branches:
         return k + 1

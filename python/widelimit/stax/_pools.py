@@ -31,6 +31,8 @@ class _Pool(WithAxes):
 
     def lower(self, value):
         check_window(self.name, value, self.window, self.strides)
+        if not self.window:
+            return value
         fields = {"window": list(self.window), "strides": list(self.strides), "padding": self.padding}
         shape = tuple(positions_after(*sizes, self.padding) for sizes in zip(value.shape, self.window, self.strides))
         layer = layers.from_fields(self.kind, normalize_edges=True if self.normalize_edges else None, **fields)

@@ -126,13 +126,13 @@ def _matching(tree, params, name):
     """The arrays that have an effect, in order. ValueError for another structure or other shapes."""
     if isinstance(tree, Place):
         shape = None if params is None or isinstance(params, (list, tuple, dict)) else np.shape(params)
-        if shape != tree.shape:
+        if shape is None or not _broadcasts(shape, tree.shape):
             got = f"one of shape {shape}" if shape is not None else _said(params)
             raise ValueError(f"{name}: expected an array of shape {tree.shape}, got {got}")
         if tree.has_effect:
             yield params
     elif tree is None:
-        if params is not None:
+        if params is not None and not _is_zero(params):  # Where there are no biases neural-tangents' users write 0.
             raise ValueError(f"{name}: expected None, got {_said(params)}")
     else:
         if not isinstance(params, (list, tuple)) or len(params) != len(tree):
@@ -140,6 +140,16 @@ def _matching(tree, params, name):
             raise ValueError(f"{name}: expected a {kind} of {len(tree)}, as init_fn gives it, got {_said(params)}")
         for k, (part, given) in enumerate(zip(tree, params)):
             yield from _matching(part, given, f"{name}[{k}]")
+
+
+def _is_zero(params: Any) -> bool:
+    return isinstance(params, (int, float)) and params == 0
+
+
+def _broadcasts(shape: Any, expected: Any) -> bool:
+    """Whether shapes differ by leading axes of size 1 at most, which biases [1, C] lack beside inputs of more axes."""
+    missing = len(expected) - len(shape)
+    return missing >= 0 and expected == (1,) * missing + tuple(shape)
 
 
 def _said(params: Any) -> str:

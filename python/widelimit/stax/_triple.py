@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import inspect
 from typing import Any, Protocol, Sequence, Tuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ._finite import FiniteFunctions
+from ._flow import FlowFunctions, is_plain
 from ._kernel_fn import KernelFunction
 from ._module import Module
 from ._own import has_own
@@ -33,8 +35,31 @@ Triple = Tuple[InitFunction, ApplyFunction, KernelFunction]
 
 def triple(module: Module) -> Triple:
     """The form of every stax layer: plain functions, each of which knows its module."""
-    finite = OwnFunctions(module) if has_own(module) else FiniteFunctions(module)
-    return finite.init_fn, finite.apply_fn, KernelFunction(module)
+    finite = OwnFunctions(module) if has_own(module) else FiniteFunctions(module) if is_plain(module) else FlowFunctions(module)
+    return NamedMethod(finite, "init_fn", module.name), NamedMethod(finite, "apply_fn", module.name), KernelFunction(module)
+
+
+class NamedMethod:
+    """A method by the name of its layer, which neural-tangents' functions have too."""
+
+    def __init__(self, owner: Any, method: str, name: str) -> None:
+        self.__self__, self._method = owner, method
+        self.__name__ = self.__qualname__ = name
+        function = getattr(type(owner), method)
+        self.__doc__, self.__annotations__ = function.__doc__, function.__annotations__
+
+    @property
+    def __signature__(self) -> inspect.Signature:
+        return inspect.signature(getattr(self.__self__, self._method))
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return getattr(self.__self__, self._method)(*args, **kwargs)
+
+    def __reduce__(self) -> Tuple[Any, ...]:
+        return NamedMethod, (self.__self__, self._method, self.__name__)
+
+    def __repr__(self) -> str:
+        return f"<{self._method} of {self.__name__}>"
 
 
 def module_of(layer: Any) -> Module:

@@ -126,7 +126,8 @@ class _Convolution(WithAxes):
     def lower(self, value):
         check_window(self.name, value, self.filter_shape, self.strides)
         fields = parametrisation(self.name, self.parameterization, self.s, value.channels, self.b_std)
-        layer = layers.from_fields(self.kind, filter=list(self.filter_shape), strides=list(self.strides),
+        layer = layers.from_fields("dense", weight_variance=variance(self.W_std), bias_variance=variance(self.b_std),
+                                   **fields) if not self.filter_shape else layers.from_fields(self.kind, filter=list(self.filter_shape), strides=list(self.strides),
                                    padding=self.padding, weight_variance=variance(self.W_std),
                                    bias_variance=variance(self.b_std), **fields)
         behind = _positions_after_transposed if self.kind == "conv_transpose" else positions_after
@@ -134,7 +135,7 @@ class _Convolution(WithAxes):
         # As in neural-tangents, unshared weights, unlike shared ones, have out_chan channels whatever s[1] is.
         scaled = fields and self.kind != "local_conv"
         width = int(self.out_chan * (self.s[1] if scaled else 1))
-        reverses = self.kind != "local_conv" and not value.is_diagonal
+        reverses = self.kind != "local_conv" and not value.is_diagonal and bool(value.shape)
         return value.then(layer, shape=shape, channels=width, places=value.places + (width,), is_gaussian=True,
                           is_reversed=value.is_reversed != reverses, batch_axis=self.axes_after[0],
                           channel_axis=self.axes_after[1])
@@ -143,7 +144,7 @@ class _Convolution(WithAxes):
         behind = self.apply(value)
         bias_shape = [1] * (len(value.shape) + 2)
         bias_shape[behind.channel_axis] = behind.channels
-        if self.kind == "local_conv":
+        if self.kind == "local_conv" and self.filter_shape:
             return self._unshared(value, behind, counter)
         weights = counter.take(*self.filter_shape, value.channels, behind.channels).transpose(self.filter_axes)
         return Place(weights), _biases(self, counter, behind.channels, bias_shape)
