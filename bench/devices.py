@@ -6,16 +6,20 @@ which compiles. Beside neural-tangents, where --peer names a Python that has it 
 
 It runs where this library's package is installed. Without --count and --size, the inputs are as many and as large as the
 table of docs/devices.md has them, which takes a GPU: a device must be named. neural-tangents computes all pairs of a batch
-twice, and takes fewer inputs, for which it has memory; its time is divided by distinct pairs all the same.
+twice, and takes fewer inputs, for which it has memory; its time is divided by distinct pairs all the same. With --rows every time is
+also a row of a file, and what the file has is not measured again; --form says there how the device's kernels were chosen.
 """
 import argparse
 import dataclasses
 import json
+import pathlib
 import subprocess
 import sys
 import time
 
 import numpy as np
+
+from card_rows import Rows
 
 
 def convolutions(stax, depth):
@@ -46,17 +50,33 @@ def dense(stax):
     return stax.serial(*5 * [stax.Dense(1, 2**0.5, 0.1), stax.Relu()], stax.Dense(1))
 
 
+# Of an entry, for both kernels: a sum of three rows along each axis of a convolution, and ReLU's map, as bench/scaling.cpp counts them.
+CONVOLUTION, MAP = 12, 25
+
+
 @dataclasses.dataclass
 class Row:
-    """A network of the table, with how many inputs it is measured."""
+    """A network of the table, with how many inputs it is measured, and the operations of a pair of them by their pixels a side: those
+    of convolutions, maps and products of matrices, poolings and readouts left out; and with how many inputs quickly."""
     network: callable
     count: int
     peer_count: int
+    operations: callable
+    quick: int = 200
 
 
-ROWS = {"gap8": Row(lambda stax: gap(stax, 8), 500, 20), "gap14": Row(lambda stax: gap(stax, 14), 500, 20),
-        "myrtle5": Row(myrtle5, 500, 20), "struct": Row(struct, 500, 20), "conv-flatten": Row(flatten, 2000, 300),
-        "dense": Row(dense, 10000, 10000)}
+def entries(layers, pixels):
+    """Operations of layers on all pairs of positions."""
+    return layers * (CONVOLUTION + MAP) * pixels**4
+
+
+ROWS = {"gap8": Row(lambda stax: gap(stax, 8), 500, 20, lambda p: entries(8, p)),
+        "gap14": Row(lambda stax: gap(stax, 14), 500, 20, lambda p: entries(14, p)),
+        "myrtle5": Row(myrtle5, 500, 20, lambda p: entries(2, p) + entries(1, p // 2) + entries(1, p // 4)),
+        # The readout's weights are one product of matrices over positions.
+        "struct": Row(struct, 500, 20, lambda p: entries(8, p) + 2 * p**6),
+        "conv-flatten": Row(flatten, 2000, 300, lambda p: 8 * (CONVOLUTION + MAP) * p**2, 2000),
+        "dense": Row(dense, 10000, 10000, lambda p: 2 * 3 * p**2 + 5 * MAP, 10000)}
 
 
 def arguments_of(argv):
@@ -65,8 +85,11 @@ def arguments_of(argv):
     parser.add_argument("--device", help="as in `widelimit gram --device`")
     parser.add_argument("--precision", nargs="+", choices=["float", "double"], default=["float", "double"])
     parser.add_argument("--count", type=int, help="inputs")
+    parser.add_argument("--quick", action="store_true", help="fewer images, for a few minutes: 200 where a pair takes long")
     parser.add_argument("--size", type=int, default=32, help="pixels a side")
     parser.add_argument("--peer", help="a Python that has neural-tangents")
+    parser.add_argument("--rows", type=pathlib.Path, help="a file of rows, which is gone on with")
+    parser.add_argument("--form", default="as chosen", help="a word for the rows of this call [as chosen]")
     parser.add_argument("--as", dest="package", choices=["widelimit", "neural_tangents"], default="widelimit", help=argparse.SUPPRESS)
     arguments = parser.parse_args(argv)
     for name in arguments.networks:
@@ -78,7 +101,8 @@ def arguments_of(argv):
 
 
 def inputs_of(arguments, name, precision):
-    count = arguments.count or (ROWS[name].count if arguments.package == "widelimit" else ROWS[name].peer_count)
+    row = ROWS[name]
+    count = arguments.count or (row.peer_count if arguments.package != "widelimit" else row.quick if arguments.quick else row.count)
     size = arguments.size
     shape = (count, 3 * size**2) if name == "dense" else (count, size, size, 3)
     return np.random.default_rng(0).standard_normal(shape).astype(np.float32 if precision == "float" else np.float64)
@@ -115,25 +139,39 @@ def measure(arguments, name, precision):
     return {"inputs": len(x), "seconds": best, "milliseconds_a_pair": 2e3 * best / (len(x) * (len(x) + 1))}
 
 
-def text_of(found):
-    return f"{found['milliseconds_a_pair']:10.4g} ms a pair   {found['seconds']:9.4g} s for n = {found['inputs']}"
-
-
-def own_text(arguments, name, precision):
-    import widelimit
-
-    try:
-        return text_of(measure(arguments, name, precision))
-    except widelimit.Error as error:
-        return f"not computed: {error}"
-
-
-def peer_text(arguments, name, precision):
+def peer_measured(arguments, name, precision):
     command = [arguments.peer, __file__, name, "--as", "neural_tangents", "--precision", precision, "--size", str(arguments.size)]
     if arguments.count:
         command += ["--count", str(arguments.count)]
     ended = subprocess.run(command, stdout=subprocess.PIPE, check=False, text=True)
-    return text_of(json.loads(ended.stdout.splitlines()[-1])) if ended.returncode == 0 else "ended without a result"
+    if ended.returncode != 0:
+        raise ValueError(f"ended without a result, with status {ended.returncode}")
+    return json.loads(ended.stdout.splitlines()[-1])
+
+
+class Times:
+    """Prints times, and keeps them in the file of rows if there is one."""
+
+    def __init__(self, arguments):
+        self.arguments, self.failed = arguments, False
+        self.rows = arguments.rows and Rows(arguments.rows, ("network", "precision", "package", "form", "pixels"),
+                                            ("inputs", "seconds", "milliseconds_a_pair"))
+
+    def take(self, name, precision, package, measured, form, errors):
+        key = name, precision, package, form, self.arguments.size
+        if self.rows and not self.rows.lacks(*key):
+            return
+        try:
+            found = measured(self.arguments, name, precision)
+        except errors as error:
+            self.failed = True
+            if self.rows:
+                return self.rows.append(*key, problem=str(error))
+            return print(f"{name:12} {precision:6} {package:15} not computed: {error}", flush=True)
+        if self.rows:
+            return self.rows.append(*key, found["inputs"], found["seconds"], found["milliseconds_a_pair"])
+        print(f"{name:12} {precision:6} {package:15} {found['milliseconds_a_pair']:10.4g} ms a pair   {found['seconds']:9.4g} s for n = "
+              f"{found['inputs']}", flush=True)
 
 
 def main(argv):
@@ -144,12 +182,14 @@ def main(argv):
     import widelimit
 
     print(widelimit._core.device_in_full(arguments.device))
+    times = Times(arguments)
     for name in names:
         for precision in arguments.precision:
-            print(f"{name:12} {precision:6} widelimit       {own_text(arguments, name, precision)}", flush=True)
+            times.take(name, precision, "widelimit", measure, arguments.form, widelimit.Error)
             if arguments.peer:
-                print(f"{name:12} {precision:6} neural-tangents {peer_text(arguments, name, precision)}", flush=True)
+                times.take(name, precision, "neural-tangents", peer_measured, "", (ValueError, OSError))
+    return 1 if times.failed else 0
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    sys.exit(main(sys.argv[1:]))

@@ -11,13 +11,14 @@
 #   WORK     folder for tiles [work];  ROWS: folder for the files of rows [docs/experiments/data], begun as a copy of these
 #   TRIAL    1: a few images of 8 x 8 in every place, to try the programs; needs ROWS
 #
-# Ends with 1 if a program failed, else with 0, and says what was done, what had no time and what the device cannot compute.
+# Ends with 1 if a program failed, else with 75 if something had no time and a further call goes on, else with 0, and says what was
+# done, what had no time and what the device cannot compute.
 set -u
 [ $# = 1 ] || { sed -n '2,3p' "$0"; exit 2; }
 here=$(cd "$(dirname "$0")" && pwd)
 python=${PYTHON:-python3} device=${DEVICE:-gpu} work=${WORK:-work} rows=${ROWS:-$here/data}
 : "${CIFAR:?is the folder of the binary files of CIFAR-10}"
-end=$(($(date +%s) + $1 * 60))
+end=$(awk "BEGIN {printf \"%d\", $(date +%s) + $1 * 60}")
 if [ "${TRIAL:-0}" = 1 ]; then
   : "${ROWS:?must be another folder for a trial}"
   small="--size 8 --train 20 --test 10"
@@ -69,7 +70,7 @@ run hyperparameters search --data "$CIFAR" $search
 if [ -n "${REVIEWS:-}" ] && [ -n "${VECTORS:-}" ]; then
   for family in struct-cnn struct; do run reviews $family --data "$REVIEWS" --vectors "$VECTORS" $reviews; done
 else
-  late="$late\n  reviews (REVIEWS and VECTORS are not set)"
+  echo "No reviews: REVIEWS and VECTORS are not set"
 fi
 # (f) Myrtle networks, with mirror images
 for network in myrtle5 myrtle10; do
@@ -80,3 +81,4 @@ printf '%s cases are done; rows are in %s\n' "$done" "$rows"
 [ -z "$late" ] || printf 'No time for:%b\n' "$late"
 [ -z "$unable" ] || printf 'Cannot be computed on %s:%b\n' "$device" "$unable"
 [ -z "$failed" ] || { printf 'Failed:%b\n' "$failed"; exit 1; }
+[ -z "$late" ] || exit 75
