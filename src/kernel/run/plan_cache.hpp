@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "kernel/backends/device/device_form.hpp"
 #include "kernel/run/gram_plan.hpp"
 
 namespace widelimit {
@@ -21,7 +22,7 @@ struct PlanKey {
   bool exact_attention;
   Index tile_size;
   int threads;
-  std::string device;
+  std::string device, forced_form;
 
   PlanKey(const NamedShapes& named, const GramSize& of, const GramOptions& options)
       : size{of},
@@ -30,7 +31,8 @@ struct PlanKey {
         exact_attention{options.exact_attention},
         tile_size{options.tile_size},
         threads{options.threads},
-        device{options.device} {
+        device{options.device},
+        forced_form{widelimit::forced_form()} {
     for (const auto& [shape, name] : named) shapes.push_back(shape);
   }
   friend bool operator==(const PlanKey&, const PlanKey&) = default;

@@ -7,6 +7,7 @@
 #include <stdexcept>
 #include <vector>
 
+#include "kernel/backends/device/chain_text.hpp"
 #include "kernel/backends/device/entry_source.hpp"
 #include "kernel/backends/device/smooth_nonlinearities.hpp"
 #include "kernel/backends/device/source_beginning.hpp"
@@ -123,10 +124,19 @@ class Writer {
     for (const char kernel : {'k', 't'}) {
       if (kernel == 't' && !with_ntk()) continue;
       if (target == nullptr)
-        line("part_{0} += {0}{1};", kernel, root);
+        add_to_part(kernel, root);
       else
         line("{} = {}{};", kept(*target, kernel, names_of(left_axis), names_of(right_axis)), kernel, root);
     }
+  }
+
+  /// Adds an entry to the part of its lane: items take the entries of several lanes in turn.
+  void add_to_part(char kernel, std::size_t root) {
+    const Index turns = turns_of(options_);
+    if (turns == 1) return line("part_{0}0 += {0}{1};", kernel, root);
+    for (Index turn = 0; turn < turns; ++turn)
+      line("{2}if (n / {3} % {4} == {5}) part_{0}{5} += {0}{1};", kernel, root, turn == 0 ? "" : "else ",
+           options_.form.items, turns, turn);
   }
 
   static KeptPlanes::Names names_of(const std::array<char, 3>& axes) {
@@ -164,7 +174,8 @@ class Writer {
       }
     }
     line("const int count = {};", product_of_extents());
-    line("for (int n = lane; n < count; n += {}) {{", options_.group);
+    line("for (int n = lane; n < {}; n += {}) {{", options_.form.planes > 1 ? "(works ? count : 0)" : "count",
+         options_.form.items);
     line("const int z = n % n2{}, rest = n / n2, y = rest % n1{}, x = rest / n1{};", origin(2), origin(1),
          origin(0));
     for (std::size_t k = 0; k < 3; ++k)
@@ -285,14 +296,26 @@ class Writer {
           "{4});",
           k, window.begin[k], end(left[k]), end(right[k]), window.size[k]);
     }
+    const std::size_t slot = chain_.instructions[source].slot;
+    if (options_.form.unrolled && product(window.size) <= most_unrolled)
+      text_ += written_positions(window.size, left,
+                                 [&](const std::string& place) { return added_position(i, slot, place); });
+    else
+      write_positions_loop(i, slot, left);
+    line("}}");
+  }
+  void write_positions_loop(std::size_t i, std::size_t slot, const Index3& size) {
     line("for (int i = from0; i < to0; ++i)");
     line("for (int j = from1; j < to1; ++j)");
     line("for (int m = from2; m < to2; ++m) {{");
-    line("const int b = (i * {} + j) * {} + m;", left[1], left[2]);
-    const std::size_t slot = chain_.instructions[source].slot;
-    line("k{} += slot_k{}[b];", i, slot);
-    if (with_ntk()) line("t{} += slot_t{}[b];", i, slot);
-    line("}}}}");
+    line("const int b = (i * {} + j) * {} + m;", size[1], size[2]);
+    text_ += added_position(i, slot, "b");
+    line("}}");
+  }
+  [[nodiscard]] std::string added_position(std::size_t i, std::size_t slot, const std::string& place) const {
+    std::string text = fmt::format("k{} += slot_k{}[{}];\n", i, slot, place);
+    if (with_ntk()) text += fmt::format("t{} += slot_t{}[{}];\n", i, slot, place);
+    return text;
   }
 
   /// The same from what is kept, for windows that go around the border, or see nothing beyond it.
@@ -357,75 +380,58 @@ class Writer {
 
 }  // namespace
 
-Index largest_plane(const Chain& chain, const PairGeometry& geometry) {
-  Index most = 0;
-  for (const Instruction& instruction : chain.instructions)
-    most = std::max(most, product(geometry.left_sizes[instruction.node]));
-  return most;
-}
-
-std::string run_kernel_head(const ChainSourceOptions& options) {
-  const char* states = options.records ? "global real*" : "global const real* restrict";
-  return fmt::format(
-      "__attribute__((reqd_work_group_size({0}, 1, 1)))\n"
-      "kernel void run({1} lefts, {1} rights, global const ulong* pairs, global const int* offsets,\n"
-      "                ulong first_pair, ulong shares, global real* sums, global real* kept,\n"
-      "                global const real* table, global const real* smooth) {{\n",
-      options.group, states);
-}
-
-std::string sums_of_group(Index group) {
-  return fmt::format(R"(local real totals[{0}];
-totals[lane] = sum_k;
-totals[{1} + lane] = low_k;
-totals[{2} + lane] = sum_t;
-totals[{3} + lane] = low_t;
-barrier(CLK_LOCAL_MEM_FENCE);
-if (lane == 0) {{
-  for (int n = 1; n < {1}; ++n) {{
-    add(&sum_k, &low_k, totals[n]);
-    low_k += totals[{1} + n];
-    add(&sum_t, &low_t, totals[{2} + n]);
-    low_t += totals[{3} + n];
-  }}
-  sums[4 * group] = sum_k;
-  sums[4 * group + 1] = low_k;
-  sums[4 * group + 2] = sum_t;
-  sums[4 * group + 3] = low_t;
-}}
-)",
-                     4 * group, group, 2 * group, 3 * group);
-}
-
 ChainSource::ChainSource(const Program& program, const Chain& chain, const PairGeometry& geometry,
                          const ChainGeometry& of_chain, const ChainPlaces& places, const StateLayout& left,
                          const StateLayout& right, const ChainMemory& memory,
                          const ChainSourceOptions& options) {
-  const bool wide = options.precision == Precision::wide, with_ntk = options.kernel == Kernel::with_ntk;
-  const Index most = largest_plane(chain, geometry);
-  const std::size_t number = wide ? sizeof(double) : sizeof(float);
-  local_bytes_ = chain.slot_count * static_cast<std::size_t>(most) * (with_ntk ? 2 : 1) * number +
-                 static_cast<std::size_t>(4 * options.group) * number;
+  const bool with_ntk = options.kernel == Kernel::with_ntk;
+  const auto [items, beside, unrolled] = options.form;
+  const Index most = largest_plane(chain, geometry), turns = turns_of(options);
+  local_bytes_ = static_cast<std::size_t>(beside) * chain_plane_bytes(chain, geometry, options);
   text_ += source_beginning(options.precision);
   text_ += around_function;
   text_ += smooth_source_of(program, options.precision);
-  text_ += run_kernel_head(options);
+  text_ += run_kernel_head(options, items * beside);
+  text_ +=
+      beside == 1
+          ? "const int lane = (int)get_local_id(0);\n"
+          : fmt::format("const int lane = (int)get_local_id(0) % {0}, beside = (int)get_local_id(0) / {0};\n",
+                        items);
+  const auto slot_planes = [&](char kernel, std::size_t slot) {
+    if (beside == 1) {
+      text_ += fmt::format("local real slot_{}{}[{}];\n", kernel, slot, most);
+      return;
+    }
+    text_ +=
+        fmt::format("local real all_{0}{1}[{2}];\nlocal real* slot_{0}{1} = all_{0}{1} + {3} * beside;\n",
+                    kernel, slot, most * beside, most);
+  };
   for (std::size_t slot = 0; slot < chain.slot_count; ++slot) {
-    text_ += fmt::format("local real slot_k{}[{}];\n", slot, most);
-    if (with_ntk) text_ += fmt::format("local real slot_t{}[{}];\n", slot, most);
+    slot_planes('k', slot);
+    if (with_ntk) slot_planes('t', slot);
   }
-  text_ += "const int lane = (int)get_local_id(0);\nconst ulong group = get_group_id(0);\n";
+  text_ += beside == 1 ? "const ulong group = get_group_id(0);\n"
+                       : fmt::format("const ulong group = get_group_id(0) * {} + beside;\n", beside);
   Writer writer(program, chain, geometry, of_chain, places, left, right, memory, options);
   const char* states = options.records ? "global real*" : "global const real*";
   text_ += fmt::format(
       "const ulong pair = first_pair + group / shares;\n"
       "{0} left = lefts + pairs[3 * pair];\n{0} right = rights + pairs[3 * pair + 1];\n"
       "const int same = pairs[3 * pair + 2] != 0;\n"
-      "global real* numbers = kept + group / shares * {1};\n"
-      "real sum_k = 0, low_k = 0, sum_t = 0, low_t = 0;\n",
+      "global real* numbers = kept + group / shares * {1};\n",
       states, (with_ntk ? 2 : 1) * memory.kept.size);
-  text_ += fmt::format("for (int plane = (int)(group % shares); plane < {}; plane += (int)shares) {{\n",
-                       places.planes());
+  text_ += sums_of_turns(turns);
+  if (beside > 1)
+    // Barriers must be reached by all items of a group: shares without a plane left go through the last one without
+    // work.
+    text_ += fmt::format(
+        "for (int first = 0; first < {0}; first += (int)shares) {{\n"
+        "const int wanted = first + (int)(group % shares), works = wanted < {0}, plane = works ? wanted : "
+        "{1};\n",
+        places.planes(), places.planes() - 1);
+  else
+    text_ += fmt::format("for (int plane = (int)(group % shares); plane < {}; plane += (int)shares) {{\n",
+                         places.planes());
   const auto size = [&](std::size_t k) { return places.offsets[k].size(); };
   text_ += fmt::format("const int d2 = plane % {0}, d1 = plane / {0} % {1}, d0 = plane / {2};\n", size(2),
                        size(1), size(1) * size(2));
@@ -435,16 +441,12 @@ ChainSource::ChainSource(const Program& program, const Chain& chain, const PairG
         "const int o{0}0 = offsets[2 * ({1} + d{0})], o{0}1 = offsets[2 * ({1} + d{0}) + 1];\n", k, begin);
     begin += size(k);
   }
-  text_ += "real part_k = 0, part_t = 0;\n";
+  text_ += parts_of_turns(turns);
   text_ += writer.planes();
-  text_ += "add(&sum_k, &low_k, part_k);\n";
-  if (with_ntk) text_ += "add(&sum_t, &low_t, part_t);\n";
+  text_ += added_parts(turns, with_ntk);
   text_ += "}\n";
-  if (options.records || memory.target != nullptr) {
-    text_ += "}\n";
-    return;
-  }
-  text_ += sums_of_group(options.group) + "}\n";
+  if (!options.records && memory.target == nullptr) text_ += sums_of_shares(options);
+  text_ += "}\n";
 }
 
 }  // namespace widelimit

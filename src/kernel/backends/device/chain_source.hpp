@@ -4,6 +4,7 @@
 
 #include "kernel/backends/cpu/planes/input_state.hpp"
 #include "kernel/backends/device/chain_places.hpp"
+#include "kernel/backends/device/device_form.hpp"
 #include "kernel/backends/device/kept_planes.hpp"
 #include "widelimit/numerics/formula/symbol.hpp"
 
@@ -13,7 +14,10 @@ namespace widelimit {
 struct ChainSourceOptions {
   numerics::formula::Precision precision;
   Kernel kernel;
-  Index group;  ///< Work-items of a group.
+  Index group;  ///< Work-items of a group; of chains, the lanes in which the entries of a plane are added up.
+  DeviceForm form;                 ///< Of chains; with no more planes side by side than fit.
+  std::size_t largest_group;       ///< Work-items that the device has at most.
+  std::uint64_t local_memory = 0;  ///< Bytes that a work-group has there.
   /// Whether inputs meet themselves at offset 0 and leave in their states what row stages need of their variances.
   bool records = false;
 };
@@ -33,12 +37,20 @@ struct ChainMemory {
 /// work-groups work on a pair.
 std::string run_kernel_head(const ChainSourceOptions& options);
 
+/// The same with another number of work-items than options.group.
+std::string run_kernel_head(const ChainSourceOptions& options, Index items);
+
 /// The end of a kernel whose items have summed up sum_k, low_k, sum_t and low_t: work-group `group` leaves their sums.
 std::string sums_of_group(Index group);
 
-/// The chain of a plane step as an OpenCL kernel. A work-group takes a share of the planes of one pair, each from the
-/// inputs to the root, in local memory. It keeps them, or leaves the sums over its planes, [group][NNGP, its rounding
-/// error, NTK, its error]; a kernel that records leaves nothing but states.
+/// The bytes of local memory in which the planes of a chain are evaluated at one place.
+[[nodiscard]] std::size_t chain_plane_bytes(const Chain& chain, const PairGeometry& geometry,
+                                            const ChainSourceOptions& options);
+
+/// The chain of a plane step as an OpenCL kernel. The items of options.form take a share of the planes of one pair,
+/// each from the inputs to the root, in local memory; options.form.planes shares, which divides those of a pair, are a
+/// work-group. A share keeps its planes, or leaves the sums over them, [share][NNGP, its rounding error, NTK, its
+/// error]; a kernel that records leaves nothing but states.
 class ChainSource {
  public:
   ChainSource(const Program& program, const Chain& chain, const PairGeometry& geometry,

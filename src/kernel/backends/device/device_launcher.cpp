@@ -77,7 +77,9 @@ void DeviceLauncher<Scalar>::run(const DeviceStep& step, const Launch& launch, c
   kernel.set(7, kept_);
   kernel.set(8, table(step));
   kernel.set(9, *smooth_numbers_);
-  queue_.run(kernel, groups, static_cast<std::size_t>(group_));
+  const DeviceForm form = step.form.value_or(DeviceForm{.items = group_});
+  queue_.run(kernel, groups / static_cast<std::size_t>(form.planes),
+             static_cast<std::size_t>(form.items * form.planes));
   if (!step.sums) return;
   read_.resize(4 * groups);
   queue_.read(sums_, read_.data(), read_.size() * sizeof(Scalar));

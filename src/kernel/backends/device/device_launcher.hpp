@@ -18,7 +18,7 @@ namespace widelimit {
 template <typename Scalar>
 class DeviceLauncher {
  public:
-  /// The session and the tables must outlive this. `group`: work-items of a work-group.
+  /// The session and the tables must outlive this. `group`: work-items of a work-group of steps without a form.
   DeviceLauncher(opencl::Session& session, Index group, SmoothTables& smooth, StopRequest stop);
 
   /// Two states, by their places, and whether they are one input's.

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <limits>
 
 #include "kernel/backends/device/device_support.hpp"
 #include "kernel/run/gram_plan.hpp"
@@ -17,6 +18,15 @@ namespace {
 /// Work-items of a group: on a GPU enough to hide latencies, on a CPU, which runs them one after the other, a few
 /// vectors.
 constexpr Index group_of_gpu = 128, group_of_cpu = 64;
+
+/// The form that is forced, or one group for each plane.
+DeviceForm form_of(const opencl::Device& device, Index lanes) {
+  const DeviceForm usual{.items = lanes};
+  const std::string forced = forced_form();
+  return forced.empty() || forced == measured_form
+             ? usual
+             : parse_device_form(forced, usual, lanes, device.largest_group);
+}
 
 /// Items along the square work-groups of products.
 constexpr Index large_square_side = 16, small_square_side = 8;
@@ -37,6 +47,8 @@ DevicePlan::DevicePlan(std::vector<std::shared_ptr<opencl::Session>> sessions, c
   const opencl::Device& device = session().device();
   group_ =
       std::min<Index>(device.is_gpu ? group_of_gpu : group_of_cpu, static_cast<Index>(device.largest_group));
+  form_ = form_of(device, group_);
+  measures_form_ = !plan.vectors_only && forced_form() == measured_form;
   require_no_gaps(device_gaps(plan.program), device.name);
   if (precision_ == numerics::formula::Precision::wide && !device.has_double)
     throw DeviceError(
@@ -61,7 +73,13 @@ void DevicePlan::make_vectors(const GramPlan& plan) {
 }
 
 ChainSourceOptions DevicePlan::source_options(Kernel kernel) const {
-  return {.precision = precision_, .kernel = kernel, .group = group_};
+  const opencl::Device& device = session().device();
+  return {.precision = precision_,
+          .kernel = kernel,
+          .group = group_,
+          .form = form_,
+          .largest_group = device.largest_group,
+          .local_memory = device.local_memory};
 }
 
 void DevicePlan::require_memory(const DevicePair& pair) const {
@@ -86,13 +104,53 @@ void DevicePlan::require_memory(const DevicePair& pair) const {
 const DevicePair& DevicePlan::pair(const GramPlan& plan, const StateLayout& left,
                                    const StateLayout& right) const {
   const std::scoped_lock lock(making_);
-  if (const auto found = pairs_.find({left.shape, right.shape}); found != pairs_.end()) return found->second;
+  std::tuple key(left.shape, right.shape, to_string(form_));
+  if (const auto found = pairs_.find(key); found != pairs_.end()) return found->second;
   // It is kept once it is complete: the next caller must not find what an error left of it.
+  return pairs_.emplace(std::move(key), steps_of(plan, left, right)).first->second;
+}
+
+DevicePair DevicePlan::steps_of(const GramPlan& plan, const StateLayout& left,
+                                const StateLayout& right) const {
   const PairGeometry geometry =
       make_geometry(plan.program, left.shape, right.shape, Purpose::result, plan.demand_everything);
   DevicePair pair = pair_steps(plan.program, geometry, left, right, source_options(plan.kernel));
   require_memory(pair);
-  return pairs_.emplace(std::pair(left.shape, right.shape), std::move(pair)).first->second;
+  return pair;
+}
+
+DeviceForm DevicePlan::form() const {
+  const std::scoped_lock lock(making_);
+  return form_;
+}
+
+void DevicePlan::measure_form(const GramPlan& plan, const StateLayout& left, const StateLayout& right,
+                              const std::function<double(const DevicePair&)>& seconds_of) const {
+  const std::scoped_lock lock(making_);
+  if (!measures_form_) return;
+  const DeviceForm usual = form_;
+  const opencl::Device& device = session().device();
+  // Steps take what fits their planes: forms that do not differ there have the source of one that was timed.
+  const FormLimits limits{.lanes = group_,
+                          .largest_group = device.largest_group,
+                          .local_memory = device.local_memory,
+                          .plane_bytes = 0,
+                          .shares = most_side_by_side};
+  try {
+    form_ = search_form(limits, [&](const DeviceForm& form) {
+      form_ = form;
+      try {
+        return seconds_of(steps_of(plan, left, right));
+      } catch (const DeviceError&) {
+        if (form == usual) throw;
+        return std::numeric_limits<double>::infinity();
+      }
+    });
+  } catch (...) {
+    form_ = usual;
+    throw;
+  }
+  measures_form_ = false;
 }
 
 const DevicePair& DevicePlan::records(const GramPlan& plan, const StateLayout& state) const {

@@ -1,11 +1,13 @@
 #pragma once
 
 #include <atomic>
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -53,6 +55,14 @@ class DevicePlan {
   /// What nonlinearities by quadrature read.
   [[nodiscard]] SmoothTables& smooth() const { return *smooth_; }
   [[nodiscard]] Index group() const { return group_; }
+  /// How chains are evaluated; where planes are too large for it, fewer are side by side.
+  [[nodiscard]] DeviceForm form() const;
+  /// Whether the form is still to be measured, on the first pairs.
+  [[nodiscard]] bool measures_form() const { return measures_form_; }
+  /// Measures it, once, by the seconds that seconds_of() says for the steps of pairs in some form. Other threads wait.
+  /// Forms that the device refuses are left out, but for the usual one.
+  void measure_form(const GramPlan& plan, const StateLayout& left, const StateLayout& right,
+                    const std::function<double(const DevicePair&)>& seconds_of) const;
   /// The memory of `wanted` that states may take there: each half of it is a buffer. No more than other programs leave
   /// when it is first asked for. DeviceError if that is next to nothing.
   [[nodiscard]] std::size_t state_memory(std::size_t wanted) const;
@@ -61,6 +71,8 @@ class DevicePlan {
 
  private:
   [[nodiscard]] ChainSourceOptions source_options(Kernel kernel) const;
+  [[nodiscard]] DevicePair steps_of(const GramPlan& plan, const StateLayout& left,
+                                    const StateLayout& right) const;
   /// Throws DeviceError if a step needs more memory than there is.
   void require_memory(const DevicePair& pair) const;
 
@@ -70,6 +82,8 @@ class DevicePlan {
   mutable std::atomic<std::size_t> dealt_ = 0;
   numerics::formula::Precision precision_;
   Index group_;
+  mutable DeviceForm form_;  ///< By making_, once the plan is made.
+  mutable std::atomic<bool> measures_form_ = false;
   std::unique_ptr<SmoothTables> smooth_;
   std::optional<DeviceVectorPlan> vectors_;
   /// What was found to be free for states, and whether that was less than was wanted.
@@ -80,7 +94,7 @@ class DevicePlan {
   mutable std::mutex asking_;
   mutable Room room_;
   mutable std::mutex making_;
-  mutable std::map<std::pair<Shape, Shape>, DevicePair> pairs_;
+  mutable std::map<std::tuple<Shape, Shape, std::string>, DevicePair> pairs_;  ///< [left, right, form]
   mutable std::map<Shape, DevicePair> records_;
 };
 

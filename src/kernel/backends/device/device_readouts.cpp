@@ -1,9 +1,20 @@
 #include "kernel/backends/device/device_readouts.hpp"
 
+#include <algorithm>
+#include <chrono>
+#include <limits>
+
 #include "kernel/backends/device/device_plan.hpp"
 #include "kernel/run/gram_plan.hpp"
 
 namespace widelimit {
+namespace {
+
+/// A form is timed by these pairs, which take milliseconds on a GPU, and the best of so many runs.
+constexpr std::size_t measured_pairs = 64;
+constexpr int measured_runs = 3;
+
+}  // namespace
 
 template <typename Scalar>
 DeviceReadouts<Scalar>::DeviceReadouts(const GramPlan& plan, StopRequest stop)
@@ -15,17 +26,37 @@ template <typename Scalar>
 void DeviceReadouts<Scalar>::run(const Tile<Scalar>& tile, const DeviceStates<Scalar>& left,
                                  const DeviceStates<Scalar>& right) {
   if (tile.pairs.empty()) return;
-  std::vector<typename DeviceLauncher<Scalar>::Pair> pairs;
+  std::vector<Pair> pairs;
   pairs.reserve(tile.pairs.size());
   for (Index n = 0; n < tile.pair_count(); ++n)
     pairs.push_back(
         {left.place(tile.left_of(n)), right.place(tile.right_of(n)), std::uint64_t{tile.pair(n).same_input}});
+  if (plan_.device->measures_form())
+    plan_.device->measure_form(
+        plan_, tile.left[0]->layout(), tile.right[0]->layout(), [&](const DevicePair& steps) {
+          return seconds_of(steps, std::span(pairs).first(std::min(pairs.size(), measured_pairs)),
+                            left.buffer(device_), right.buffer(device_));
+        });
   const DevicePair& steps = plan_.device->pair(plan_, tile.left[0]->layout(), tile.right[0]->layout());
   for (const DeviceStep& step : steps.steps)
     if (step.sums) entries_[step.sums->readout].assign(pairs.size(), {});
   launcher_.run(
       steps, pairs, left.buffer(device_), right.buffer(device_),
       [&](const DeviceStep& step, Index first, std::span<const Scalar> sums) { add_up(step, first, sums); });
+}
+
+template <typename Scalar>
+double DeviceReadouts<Scalar>::seconds_of(const DevicePair& steps, std::span<const Pair> pairs,
+                                          const opencl::Buffer& left, const opencl::Buffer& right) {
+  const auto once = [&] { launcher_.run(steps, pairs, left, right, [](const auto&...) {}); };
+  once();  // Compiles.
+  double least = std::numeric_limits<double>::infinity();
+  for (int n = 0; n < measured_runs; ++n) {
+    const auto start = std::chrono::steady_clock::now();
+    once();
+    least = std::min(least, std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
+  }
+  return least;
 }
 
 template <typename Scalar>

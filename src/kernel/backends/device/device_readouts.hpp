@@ -1,6 +1,7 @@
 #pragma once
 
 #include <map>
+#include <span>
 #include <vector>
 
 #include "kernel/backends/device/device_launcher.hpp"
@@ -31,6 +32,10 @@ class DeviceReadouts final : public TileReadouts<Scalar> {
   }
 
  private:
+  using Pair = typename DeviceLauncher<Scalar>::Pair;
+  /// The seconds that steps take for some pairs.
+  [[nodiscard]] double seconds_of(const DevicePair& steps, std::span<const Pair> pairs,
+                                  const opencl::Buffer& left, const opencl::Buffer& right);
   /// Adds up what the work-groups of a launch have left for its pairs.
   void add_up(const DeviceStep& step, Index first, std::span<const Scalar> sums);
 

@@ -137,13 +137,22 @@ class StepsBuilder {
 
   [[nodiscard]] DeviceStep run(std::size_t s, const ChainPlaces& places, const KeptPlanes* kept_target,
                                const ChainSourceOptions& options) const {
-    const ChainSource source(program_, step(s).chain, geometry_, geometry_.chains[s], places, left_, right_,
-                             {kept_, kept_target}, options);
+    const Chain& chain = step(s).chain;
+    const Index shares = shares_of(places.planes(), planes_of_group);
+    ChainSourceOptions of_chain = options;
+    of_chain.form = fitting_form(options.form, {.lanes = options.group,
+                                                .largest_group = options.largest_group,
+                                                .local_memory = options.local_memory,
+                                                .plane_bytes = chain_plane_bytes(chain, geometry_, options),
+                                                .shares = shares});
+    const ChainSource source(program_, chain, geometry_, geometry_.chains[s], places, left_, right_,
+                             {kept_, kept_target}, of_chain);
     return {.source = source.text(),
-            .path = program_.graph.nodes[step(s).chain.root].path,
+            .path = program_.graph.nodes[chain.root].path,
             .offsets = flat(places),
-            .shares = shares_of(places.planes(), planes_of_group),
-            .local_bytes = source.local_bytes()};
+            .shares = shares,
+            .local_bytes = source.local_bytes(),
+            .form = of_chain.form};
   }
 
   [[nodiscard]] DeviceStep record(std::size_t s) const {

@@ -14,14 +14,16 @@ struct DeviceStep {
   std::string source;
   std::string path;          ///< The layer at its end, for messages.
   std::vector<int> offsets;  ///< Of all axes, two numbers each; or other numbers that its kernel reads.
-  Index shares;              ///< Work-groups of a pair.
+  Index
+      shares;  ///< Parts of a pair: of chains, form->planes of them are a work-group, of others each is one.
   /// What its sums are multiplied by, and the readout that they belong to; none if it leaves no sums.
   struct Sums {
     NodeId readout;
     double weight;
   };
   std::optional<Sums> sums = {};
-  std::size_t local_bytes = 0;  ///< Local memory of a work-group.
+  std::size_t local_bytes = 0;          ///< Local memory of a work-group.
+  std::optional<DeviceForm> form = {};  ///< Of chains.
   /// Numbers that are the same for all pairs; null if it reads none.
   std::shared_ptr<const std::vector<double>> table = nullptr;
 };
