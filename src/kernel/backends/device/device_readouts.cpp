@@ -10,8 +10,10 @@
 namespace widelimit {
 namespace {
 
-/// A form is timed by these pairs, which take milliseconds on a GPU, and the best of so many runs.
-constexpr std::size_t measured_pairs = 64;
+/// A form is timed by the best of some runs of as many pairs as the usual one computes in this time, by the time of the
+/// first ones.
+constexpr double measured_seconds = 0.02;
+constexpr std::size_t first_pairs = 4, most_pairs = 256;
 constexpr int measured_runs = 3;
 
 }  // namespace
@@ -31,12 +33,7 @@ void DeviceReadouts<Scalar>::run(const Tile<Scalar>& tile, const DeviceStates<Sc
   for (Index n = 0; n < tile.pair_count(); ++n)
     pairs.push_back(
         {left.place(tile.left_of(n)), right.place(tile.right_of(n)), std::uint64_t{tile.pair(n).same_input}});
-  if (plan_.device->measures_form())
-    plan_.device->measure_form(
-        plan_, tile.left[0]->layout(), tile.right[0]->layout(), [&](const DevicePair& steps) {
-          return seconds_of(steps, std::span(pairs).first(std::min(pairs.size(), measured_pairs)),
-                            left.buffer(device_), right.buffer(device_));
-        });
+  if (plan_.device->measures_form()) measure_form(tile, pairs, left.buffer(device_), right.buffer(device_));
   const DevicePair& steps = plan_.device->pair(plan_, tile.left[0]->layout(), tile.right[0]->layout());
   for (const DeviceStep& step : steps.steps)
     if (step.sums) entries_[step.sums->readout].assign(pairs.size(), {});
@@ -46,17 +43,27 @@ void DeviceReadouts<Scalar>::run(const Tile<Scalar>& tile, const DeviceStates<Sc
 }
 
 template <typename Scalar>
-double DeviceReadouts<Scalar>::seconds_of(const DevicePair& steps, std::span<const Pair> pairs,
+void DeviceReadouts<Scalar>::measure_form(const Tile<Scalar>& tile, std::span<const Pair> pairs,
                                           const opencl::Buffer& left, const opencl::Buffer& right) {
-  const auto once = [&] { launcher_.run(steps, pairs, left, right, [](const auto&...) {}); };
-  once();  // Compiles.
-  double least = std::numeric_limits<double>::infinity();
-  for (int n = 0; n < measured_runs; ++n) {
+  std::size_t count = 0;  // The same for all forms.
+  const auto seconds_of = [&](const DevicePair& steps, std::size_t some) {
     const auto start = std::chrono::steady_clock::now();
-    once();
-    least = std::min(least, std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
-  }
-  return least;
+    launcher_.run(steps, pairs.first(some), left, right, [](const auto&...) {});
+    return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  };
+  const auto least_seconds_of = [&](const DevicePair& steps) {
+    static_cast<void>(seconds_of(steps, 1));  // Compiles.
+    if (count == 0) {
+      const std::size_t first = std::min(pairs.size(), first_pairs);
+      const double pair = seconds_of(steps, first) / static_cast<double>(first);
+      const auto most = static_cast<double>(std::min(pairs.size(), most_pairs));
+      count = static_cast<std::size_t>(std::clamp(measured_seconds / pair, 1.0, most));
+    }
+    double least = std::numeric_limits<double>::infinity();
+    for (int n = 0; n < measured_runs; ++n) least = std::min(least, seconds_of(steps, count));
+    return least;
+  };
+  plan_.device->measure_form(plan_, tile.left[0]->layout(), tile.right[0]->layout(), least_seconds_of);
 }
 
 template <typename Scalar>

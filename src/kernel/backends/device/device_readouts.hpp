@@ -33,9 +33,9 @@ class DeviceReadouts final : public TileReadouts<Scalar> {
 
  private:
   using Pair = typename DeviceLauncher<Scalar>::Pair;
-  /// The seconds that steps take for some pairs.
-  [[nodiscard]] double seconds_of(const DevicePair& steps, std::span<const Pair> pairs,
-                                  const opencl::Buffer& left, const opencl::Buffer& right);
+  /// Has the plan measure its form by some pairs of a tile.
+  void measure_form(const Tile<Scalar>& tile, std::span<const Pair> pairs, const opencl::Buffer& left,
+                    const opencl::Buffer& right);
   /// Adds up what the work-groups of a launch have left for its pairs.
   void add_up(const DeviceStep& step, Index first, std::span<const Scalar> sums);
 
