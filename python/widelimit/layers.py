@@ -291,7 +291,8 @@ def sum(*branches: Branch) -> _core.Layer:
 
 def product(*branches: Branch) -> _core.Layer:
     """The elementwise product of branches, given as in sum(): K' = product of scale^2 K, T' = product of scale^2 times the
-    sum over the branches of T of one times K of the others. Conditions as of sum()."""
+    sum over the branches of T of one times K of the others. All but one branch must have weights of their own, whatever follows
+    them; errors as of sum()."""
     parts = [_branch("product", k, branch) for k, branch in enumerate(_checked_branches("product", branches))]
     return _keeping(_core.product_of(parts), *(layer for _, inner in parts for layer in inner))
 

@@ -324,6 +324,8 @@ void add_branch_kinds(KindRows& rows) {
   LayerKind product = sum, concat = sum, repeat = sum;
   product.name = "product";
   product.does = "The elementwise product of branches";
+  product.limits =
+      "All branches but one must have new weights, whatever follows them, and all must leave equal shapes.";
   product.nngp = "product of scale^2 K";
   product.ntk = "product of scale^2, times the sum over the branches of T of one times K of the others";
   concat.name = "concat";

@@ -44,7 +44,7 @@ LoweredState behind_weights(LoweredState state) {
   state.channels = 0;
   state.distribution = ChannelDistribution::gaussian;
   state.groups.clear();
-  state.independent = all_levels;
+  state.independent = state.own_weights = all_levels;
   return state;
 }
 
@@ -199,6 +199,7 @@ LoweredState Lowering::row(const LoweredState& input, std::shared_ptr<const RowS
     }
     state.node = add(std::move(merge), std::move(nodes));
     state.independent = rules.own_weights ? all_levels : 0;
+    if (rules.own_weights) state.own_weights = all_levels;
     return masked(state);
   }
   // Stages that clear gaps map zeros at positions of variance 0 to zeros.
@@ -207,7 +208,7 @@ LoweredState Lowering::row(const LoweredState& input, std::shared_ptr<const RowS
   state.distribution = distribution_after(rules, input.distribution);
   state.groups.clear();
   if (rules.own_weights)
-    state.independent = all_levels;
+    state.independent = state.own_weights = all_levels;
   else if (nonlinearity)
     state.independent = 0;
   return keeps_zeros ? state : masked(state);
@@ -228,7 +229,7 @@ LoweredState Lowering::pair(const LoweredState& input, const std::shared_ptr<con
   state.groups.clear();
   if (rules.leaves != StageRules::Leaves::as_it_was) state.channels = 0;
   if (rules.own_weights)
-    state.independent = all_levels;
+    state.independent = state.own_weights = all_levels;
   else if (rules.leaves != StageRules::Leaves::as_it_was)
     state.independent = 0;
   return masked(state);
@@ -267,6 +268,7 @@ LoweredState Lowering::branch(const Layers& layers, const LoweredState& input, s
   // Weights before the branch do not make it independent of its siblings, which read the same input. The bits of the
   // outer levels stay.
   start.independent &= ~independence_bit();
+  start.own_weights &= ~independence_bit();
   path_.push_back(fmt::format("branches[{}]", index));
   trace_.push_back({path_.size() - 1, fmt::format("branch {}", index), input.shape});
   LoweredState end = sequence(layers, std::move(start), "layers");
@@ -274,10 +276,16 @@ LoweredState Lowering::branch(const Layers& layers, const LoweredState& input, s
   return end;
 }
 
-void Lowering::check_independent(const std::vector<LoweredBranch>& branches) const {
-  std::vector<std::size_t> dependent;
+std::vector<std::size_t> Lowering::without(std::uint64_t LoweredState::*bits,
+                                           const std::vector<LoweredBranch>& branches) const {
+  std::vector<std::size_t> found;
   for (std::size_t i = 0; i < branches.size(); ++i)
-    if ((branches[i].state.independent & independence_bit()) == 0) dependent.push_back(i);
+    if ((branches[i].state.*bits & independence_bit()) == 0) found.push_back(i);
+  return found;
+}
+
+void Lowering::check_independent(const std::vector<LoweredBranch>& branches) const {
+  const std::vector<std::size_t> dependent = without(&LoweredState::independent, branches);
   // One dependent branch is allowed: those with weights of their own are independent of it and have zero mean, so all
   // cross terms vanish.
   if (dependent.size() > 1)
@@ -295,9 +303,12 @@ LoweredState Lowering::joined(const std::vector<LoweredBranch>& branches, Operat
   LoweredState state;
   state.node = add(std::move(operation), std::move(nodes));
   state.shape = shapes_[state.node];
-  state.independent = all_levels;
+  state.independent = state.own_weights = all_levels;
   // The result is as independent as its least independent branch, at every level.
-  for (const LoweredBranch& branch : branches) state.independent &= branch.state.independent;
+  for (const LoweredBranch& branch : branches) {
+    state.independent &= branch.state.independent;
+    state.own_weights &= branch.state.own_weights;
+  }
   std::vector<MaskRulePointer> masks;
   for (const LoweredBranch& branch : branches)
     if (branch.state.mask) masks.push_back(branch.state.mask);
@@ -320,7 +331,13 @@ LoweredState Lowering::sum(const std::vector<LoweredBranch>& branches) {
 }
 
 LoweredState Lowering::product(const std::vector<LoweredBranch>& branches) {
-  check_independent(branches);
+  // Second moments of independent factors multiply, whatever their means.
+  const std::vector<std::size_t> dependent = without(&LoweredState::own_weights, branches);
+  if (dependent.size() > 1)
+    reject(fmt::format(
+        "expected independent branches, but branches {} carry their input or a nonlinearity's output without "
+        "weights of their own; give all but one of them a dense, convolutional or attention layer",
+        fmt::join(dependent, " and ")));
   ProductNode node{1};
   bool vanishes = false;
   for (const LoweredBranch& branch : branches) {

@@ -37,6 +37,8 @@ struct LoweredState {
   /// Bit k tells whether new weights came after the k-th enclosing branch began, followed by linear layers or norms
   /// only. A branch whose bit is set is independent of its input and has zero mean.
   std::uint64_t independent = 0;
+  /// The same bits, whatever came after the weights: such a branch is independent of its input.
+  std::uint64_t own_weights = 0;
   MaskRulePointer mask = {};  ///< Null without masks, and where there are no positions any more.
   Index channels = 0;         ///< Those of the inputs, until weights make others; 0 if unknown.
 };
@@ -176,6 +178,10 @@ class Lowering {
   /// For raw inputs: transforms the features before any covariance exists.
   LoweredState append_feature(const LoweredState& input, const FeatureTransform& transform);
   void check_independent(const std::vector<LoweredBranch>& branches) const;
+
+  /// The branches whose bit of the innermost level is not set.
+  [[nodiscard]] std::vector<std::size_t> without(std::uint64_t LoweredState::*bits,
+                                                 const std::vector<LoweredBranch>& branches) const;
   LoweredState joined(const std::vector<LoweredBranch>& branches, Operation operation);
   [[nodiscard]] std::string location() const;
 

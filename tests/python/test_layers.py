@@ -182,3 +182,23 @@ def test_cross_attention_is_that_of_files():
 def test_wrong_calls_say_what_to_write(call, error, message):
     with pytest.raises(error, match=message):
         call()
+
+
+def test_factors_may_end_in_nonlinearities_behind_weights_of_their_own():
+    # Second moments of independent factors multiply, whatever their means.
+    one, other = [layers.dense(2, 0.1), layers.relu()], [layers.dense(1.5, 0.2), layers.erf()]
+    x = np.random.default_rng(3).normal(size=(5, 4))
+    found = widelimit.gram(widelimit.Network([layers.product((1, one), (0.5, other))]), x)
+    first, second = (widelimit.gram(widelimit.Network(factor), x) for factor in (one, other))
+    np.testing.assert_allclose(found.nngp, 0.25 * first.nngp * second.nngp, rtol=1e-12)
+    np.testing.assert_allclose(found.ntk, 0.25 * (first.ntk * second.nngp + first.nngp * second.ntk), rtol=1e-12)
+    behind = widelimit.Network([layers.dense(), layers.relu(), layers.product((1, one), (0.5, other)), layers.dense(1, 0.1)])
+    passed, table = widelimit.check_limit(behind, widths=(32, 64, 128), draws=48, shapes=((),))
+    assert passed, table
+    # The mean of such a product is not 0: it may be one summand of a sum, and a nonlinearity wants weights behind it.
+    widelimit.Network([layers.sum((1, [layers.product((1, one), (1, other))]), (1, [layers.dense()])), layers.dense()])
+    with pytest.raises(widelimit.NetworkError, match="branches 0 and 1"):
+        layers_of_two = [layers.product((1, one), (1, other))]
+        widelimit.gram(widelimit.Network([layers.sum((1, layers_of_two), (1, layers_of_two))]), x)
+    with pytest.raises(widelimit.NetworkError, match="weights of their own"):
+        widelimit.gram(widelimit.Network([layers.product((1, [layers.relu()]), (1, [layers.erf()]))]), x)

@@ -28,7 +28,8 @@ struct ConcatBranch {
 [[nodiscard]] Layer sum(std::vector<Branch> branches);
 
 /// Elementwise product of independent branches, K' = prod_i scale_i^2 K_i and T' = prod_i scale_i^2 sum_i T_i
-/// prod_{j != i} K_j; conditions and errors as sum().
+/// prod_{j != i} K_j. All but one branch must have fresh weights, whatever follows them: second moments of independent
+/// factors multiply. Errors as of sum().
 [[nodiscard]] Layer product(std::vector<Branch> branches);
 
 /// Channels of the branches side by side: K' = sum_i share_i K_i, T' likewise. The shares must sum to 1
