@@ -201,4 +201,4 @@ def test_factors_may_end_in_nonlinearities_behind_weights_of_their_own():
         layers_of_two = [layers.product((1, one), (1, other))]
         widelimit.gram(widelimit.Network([layers.sum((1, layers_of_two), (1, layers_of_two))]), x)
     with pytest.raises(widelimit.NetworkError, match="weights of their own"):
-        widelimit.gram(widelimit.Network([layers.product((1, [layers.relu()]), (1, [layers.erf()]))]), x)
+        widelimit.gram(widelimit.Network([layers.product((1, []), (1, []))]), x)
