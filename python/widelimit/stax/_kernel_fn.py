@@ -393,10 +393,10 @@ def _aggregates(module):
 
 
 def _wanted(get):
-    if get is not None and not isinstance(get, str) and np.iterable(get) and not len(get):
-        raise ValueError(f"get: expected at least one name, got {get!r}")
     if get is not None and not isinstance(get, (str, tuple, list)):
         raise TypeError(f"get: expected a name, a tuple of names or None, got {get!r}")
+    if get is not None and len(get) == 0:
+        raise ValueError(f"get: expected at least one name, got {get!r}")
     names = ARRAYS if get is None else (get,) if isinstance(get, str) else tuple(get)
     for name in names:
         if name not in FIELDS:
