@@ -112,14 +112,26 @@ TEST_CASE("all branches but one need fresh weights") {
               .find("expected branches of equal shape") != std::string::npos);
     CHECK(two({}, {dense(), layer_norm()}) == "accepted");
     CHECK(two({}, {attention()}) == "accepted");
-    const std::string advice = "end all but one of them with a dense, convolutional or attention layer";
-    for (const Layers& second : {Layers{}, Layers{relu()}, Layers{rms_norm()}, Layers{dense(), relu()}}) {
+    for (const Layers& second : {Layers{}, Layers{relu()}, Layers{rms_norm()}}) {
       const std::string message = two({}, second);
       CHECK(message.find("layers[1] (") == 0);
       CHECK(message.find("branches 0 and 1 carry their input") != std::string::npos);
-      CHECK(message.find(advice) != std::string::npos);
+      CHECK(message.find("all but one of them") != std::string::npos);
+      CHECK(message.find("a dense, convolutional or attention layer") != std::string::npos);
     }
   }
+}
+
+TEST_CASE("what follows the weights of a branch has the mean 0 in sums, and is anything in products") {
+  const std::vector<Branch> branches{{1, {relu()}}, {1, {dense(), relu()}}};
+  CHECK(lowered({dense(), sum(branches)}).find("end all but one of them with a dense") != std::string::npos);
+  CHECK(lowered({dense(), product(branches), dense()}) == "accepted");
+  CHECK(lowered({product({{1, {dense(), relu()}}, {1, {dense(), relu()}}}), dense()}) == "accepted");
+  // The mean of such a product is not 0.
+  const Layer positive = product(branches);
+  CHECK(lowered({dense(), sum({{1, {positive}}, {1, {dense()}}})}) == "accepted");
+  CHECK(lowered({dense(), sum({{1, {positive}}, {1, {positive}}})}).find("branches 0 and 1") !=
+        std::string::npos);
 }
 
 TEST_CASE("weights before a branching are not fresh inside it") {
