@@ -11,6 +11,7 @@
 - No source has more than 460 lines, no class of the library more than 13 data members, and no comment more than 120
   columns (the formatter sees to code).
 - No line of prose of a page has more than 160 columns: tables, code and links may.
+- Nothing stands at the top but what belongs there: what a command wrote into a checkout is not added by mistake.
 - No more files know a primitive operation, or a nonlinearity, than the tables of docs/engine.md say, and every primitive
   has a row there.
 
@@ -20,8 +21,13 @@ import ast
 import collections
 import pathlib
 import re
+import shutil
+import subprocess
 import sys
 
+TOP = {".ci", ".clang-format", ".clang-tidy", ".gitignore", "bench", "cmake", "data", "docs", "examples", "include", "licences",
+       "python", "scripts", "src", "tests", "CHANGELOG.md", "CITATION.cff", "CMakeLists.txt", "CMakePresets.json",
+       "CONTRIBUTING.md", "LICENSE", "Makefile", "README.md", "pyproject.toml"}
 MOST_LINES = 460
 MOST_MEMBERS = 13
 MOST_COLUMNS = 120
@@ -214,10 +220,19 @@ def knowing_breaches(project, lines_of):
             yield f"{page}: no file knows {name}"
 
 
+def top_breaches(project):
+    """What git tracks at the top; a folder without git has what was packed."""
+    if shutil.which("git") is None:
+        return
+    found = subprocess.run(["git", "-C", project, "ls-tree", "--name-only", "HEAD"], capture_output=True, text=True)
+    for name in sorted(set(found.stdout.split("\n")) - TOP - {""}):
+        yield f"{name}: stands at the top of the project, where check-house.py knows nothing of it"
+
+
 def main():
     project = pathlib.Path(sys.argv[1])
     lines_of = {path: (project / path).read_text().splitlines() for path in sources(project)}
-    breaches = [*include_breaches(project, lines_of), *python_breaches(project),
+    breaches = [*top_breaches(project), *include_breaches(project, lines_of), *python_breaches(project),
                 *knowing_breaches(project, lines_of)]
     for path, lines in lines_of.items():
         breaches += size_breaches(path, lines)
