@@ -4,7 +4,8 @@
 #include <array>
 #include <cmath>
 #include <limits>
-#include <numbers>
+
+#include "numerics/chebyshev_series.hpp"
 
 namespace widelimit::numerics {
 namespace {
@@ -17,28 +18,6 @@ static_assert(IntervalSeries::value_count == series_order + 2);
 
 using SeriesNumbers = std::array<double, series_order>;
 
-/// The angles of the roots of the Chebyshev polynomial T_24.
-double node_angle(std::size_t i) {
-  return std::numbers::pi * (static_cast<double>(i) + 0.5) / static_cast<double>(series_order);
-}
-
-/// Chebyshev coefficients of the interpolant, by the discrete cosine transform of the values at those roots.
-SeriesNumbers coefficients_of(const SeriesNumbers& values) {
-  static const std::array<SeriesNumbers, series_order> cosines = [] {
-    std::array<SeriesNumbers, series_order> table{};
-    for (std::size_t k = 0; k < series_order; ++k)
-      for (std::size_t i = 0; i < series_order; ++i)
-        table[k][i] = std::cos(static_cast<double>(k) * node_angle(i));
-    return table;
-  }();
-  SeriesNumbers result{};
-  for (std::size_t k = 0; k < series_order; ++k) {
-    for (std::size_t i = 0; i < series_order; ++i) result[k] += values[i] * cosines[k][i];
-    result[k] *= (k == 0 ? 1.0 : 2.0) / static_cast<double>(series_order);
-  }
-  return result;
-}
-
 /// Between the ends and the outermost nodes, a thousandth of the interval away, a kink would not be seen.
 std::array<double, 2> places_beside_ends(double begin, double end) {
   constexpr double beside_end = 1e-5;
@@ -50,7 +29,7 @@ std::array<double, 2> places_beside_ends(double begin, double end) {
 IntervalSeries::Numbers IntervalSeries::places(double begin, double end) {
   Numbers result{};
   for (std::size_t i = 0; i < series_order; ++i)
-    result[i] = (begin + end) / 2 + (end - begin) / 2 * std::cos(node_angle(i));
+    result[i] = (begin + end) / 2 + (end - begin) / 2 * std::cos(chebyshev_angle<series_order>(i));
   const auto ends = places_beside_ends(begin, end);
   std::copy(ends.begin(), ends.end(), result.begin() + series_order);
   return result;
@@ -67,7 +46,7 @@ IntervalSeries::IntervalSeries(std::span<const double, value_count> all_values, 
     size_ = std::max(size_, std::abs(value));
   }
   // The error of the interpolant is about as large as its last coefficients.
-  const SeriesNumbers all = coefficients_of(values);
+  const SeriesNumbers all = chebyshev_series(values);
   tail_ = 0;
   for (std::size_t k = series_order - tail_terms; k < series_order; ++k)
     tail_ = std::max(tail_, std::abs(all[k]));

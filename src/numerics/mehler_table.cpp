@@ -8,6 +8,7 @@
 #include <numbers>
 #include <utility>
 
+#include "numerics/chebyshev_series.hpp"
 #include "numerics/gauss_legendre.hpp"
 #include "numerics/normal_density.hpp"
 #include "numerics/rows/series_rows.hpp"
@@ -165,7 +166,7 @@ void MehlerTable::make_series(double lowest_log, Piece& piece) const {
   std::vector<double> samples(chebyshev_nodes * stride_), tails(truncations_.size());
   const auto sample = [&](std::size_t i) { return std::span(samples).subspan(i * stride_, stride_); };
   constexpr auto count = static_cast<double>(chebyshev_nodes);
-  const auto angle = [&](std::size_t i) { return std::numbers::pi * (static_cast<double>(i) + 0.5) / count; };
+  const auto angle = [](std::size_t i) { return chebyshev_angle<chebyshev_nodes>(i); };
   for (std::size_t i = 0; i < chebyshev_nodes; ++i) {
     const double variance = variance_in_piece(lowest_log, std::cos(angle(i)));
     integrate(variance, sample(i));

@@ -6,13 +6,15 @@
 #include <array>
 #include <cmath>
 #include <functional>
-#include <numbers>
 #include <span>
 
+#include "numerics/chebyshev_series.hpp"
 #include "widelimit/error.hpp"
 
 namespace widelimit {
 
+using numerics::chebyshev_angle;
+using numerics::chebyshev_series;
 using numerics::DeepSeries;
 using numerics::MehlerTable;
 using numerics::Parity;
@@ -28,23 +30,8 @@ constexpr double piece_margin = 1e-3;
 
 using Panel = std::array<double, SmoothTable::degrees>;
 
-double angle_of_node(std::size_t i) {
-  return std::numbers::pi * (static_cast<double>(i) + 0.5) / static_cast<double>(SmoothTable::degrees);
-}
-
 double node_of(double begin, double end, std::size_t i) {
-  return begin + (end - begin) / 2 * (1 + std::cos(angle_of_node(i)));
-}
-
-/// The Chebyshev series of a function with these values at node_of().
-Panel series_of(const Panel& values) {
-  Panel series{};
-  for (std::size_t m = 0; m < series.size(); ++m) {
-    for (std::size_t i = 0; i < values.size(); ++i)
-      series[m] += values[i] * std::cos(static_cast<double>(m) * angle_of_node(i));
-    series[m] *= (m == 0 ? 1.0 : 2.0) / static_cast<double>(values.size());
-  }
-  return series;
+  return begin + (end - begin) / 2 * (1 + std::cos(chebyshev_angle<SmoothTable::degrees>(i)));
 }
 
 Panel values_of(const std::function<double(double)>& f, double begin, double end) {
@@ -55,7 +42,7 @@ Panel values_of(const std::function<double(double)>& f, double begin, double end
 
 /// The value of phi at an end of a panel, as seen from within: there may be a jump.
 double value_at_end(const std::function<double(double)>& phi, double at, const Panel& values, double sign) {
-  const Panel series = series_of(values);
+  const Panel series = chebyshev_series(values);
   double inside = 0, size = 0, power = 1;
   for (const double coefficient : series) {
     inside += power * coefficient;
@@ -99,9 +86,9 @@ void SmoothTable::write_panels() {
     for (std::size_t k = 0; k < degrees; ++k)
       values[k] = (values[k] - at_origin) / (node_of(begin, end, k) - origin);
     numbers_.insert(numbers_.end(), {origin, at_origin});
-    for (const double number : series_of(values)) numbers_.push_back(number);
+    for (const double number : chebyshev_series(values)) numbers_.push_back(number);
     const Panel slopes = differentiates ? values_of(parts_.phi.derivative, begin, end) : Panel{};
-    for (const double number : series_of(slopes)) numbers_.push_back(number);
+    for (const double number : chebyshev_series(slopes)) numbers_.push_back(number);
   }
 }
 
