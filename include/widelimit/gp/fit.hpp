@@ -108,6 +108,10 @@ struct Fit {
 [[nodiscard]] TargetScale fit_scale(const Matrix<double>& targets, TargetKind kind,
                                     const FitOptions& options);
 
+/// Both: what is learned or derived beside a fit sees the targets as it does.
+[[nodiscard]] Matrix<double> standardised_targets(const Matrix<double>& targets, TargetKind kind,
+                                                  const FitOptions& options);
+
 /// ArgumentError for an output whose training targets are all equal (0, for classes and targets as they are), so that
 /// no amplitude fits them, where `remedy` says how to give one; and for numbers, not as they are, whose variances
 /// double cannot hold.

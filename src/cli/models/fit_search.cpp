@@ -40,13 +40,6 @@ double best_score(const gp::Selection& selection, gp::Criterion criterion) {
   return std::numeric_limits<double>::quiet_NaN();
 }
 
-Matrix<double> standardised_targets(const Matrix<double>& targets, const gp::ModelOptions& options) {
-  const gp::FitOptions fit = gp::fit_options(options);
-  const Matrix<double> fitted = gp::fitted_targets(targets, fit);
-  const auto kind = options.class_names.empty() ? gp::TargetKind::numbers : gp::TargetKind::classes;
-  return gp::fit_scale(fitted, kind, fit).standardised(fitted);
-}
-
 /// Tries networks, one at a time, and tells about them.
 template <typename Scalar>
 class NetworkSearch {
@@ -59,7 +52,9 @@ class NetworkSearch {
         validation_{validation},
         options_{options},
         criterion_{gp::fit_options(options).criterion},
-        standardised_{standardised_targets(train.y, options)} {}
+        standardised_{gp::standardised_targets(
+            train.y, options.class_names.empty() ? gp::TargetKind::numbers : gp::TargetKind::classes,
+            gp::fit_options(options))} {}
 
   Network run(const Origin& origin, const Interrupt& interrupt) {
     gp::SearchOptions search_options{.trials = choice_.trials};

@@ -238,9 +238,8 @@ std::optional<LearnedTask<Scalar>> learned_task(const Network& network, const Gp
   learning.kernel = inference.kernels == Kernels::ntk ? Kernels::ntk : Kernels::nngp;
   learning.kind = task.kind;
   learning.noise = inference.fit.noise;
-  const Matrix<double> y = gp::fitted_targets(*task.train.targets, inference.fit);
-  const gp::TargetScale scale = gp::fit_scale(y, task.kind, inference.fit);
-  LearnedTask<Scalar> learned{gp::learn_inputs(network, task.train.inputs(), scale.standardised(y), learning,
+  const Matrix<double> y = gp::standardised_targets(*task.train.targets, task.kind, inference.fit);
+  LearnedTask<Scalar> learned{gp::learn_inputs(network, task.train.inputs(), y, learning,
                                                {.threads = inference.fit.threads, .stop = interrupt.token()}),
                               task};
   learned.task = mapped_task(std::move(learned.task), learned.inputs.map);

@@ -241,6 +241,12 @@ Matrix<double> fitted_targets(const Matrix<double>& targets, const FitOptions& o
   return options.transform == TargetTransform::log ? logarithms(targets, "training") : targets;
 }
 
+Matrix<double> standardised_targets(const Matrix<double>& targets, TargetKind kind,
+                                    const FitOptions& options) {
+  const Matrix<double> fitted = fitted_targets(targets, options);
+  return fit_scale(fitted, kind, options).standardised(fitted);
+}
+
 TargetScale fit_scale(const Matrix<double>& targets, TargetKind kind, const FitOptions& options) {
   if (kind == TargetKind::classes || options.targets_as_they_are)
     return TargetScale::identity(targets.cols());

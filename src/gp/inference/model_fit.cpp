@@ -317,9 +317,8 @@ LearnedTask<Scalar> learned_task(const Network& network, const LabelledInputs<Sc
   learning.noise = options.noise;
   learning.row_groups = options.groups;
   const FitOptions fit = fit_options(options);
-  const Matrix<double> y = fitted_targets(train.y, fit);
   LearnedInputs learned =
-      learn_inputs(network, train.x, fit_scale(y, learning.kind, fit).standardised(y), learning,
+      learn_inputs(network, train.x, standardised_targets(train.y, learning.kind, fit), learning,
                    {.threads = options.gram.threads, .stop = options.gram.stop});
   LearnedTask<Scalar> task{std::move(learned), {train.x, train.y}, {}, options};
   task.train.x = task.learned.map.apply(train.x);
