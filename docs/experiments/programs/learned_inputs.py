@@ -8,6 +8,7 @@ effect of what is kept is to be seen. Rows are appended, so that a run that was 
 import sys
 import warnings
 
+import decision_tables
 import numpy as np
 import widelimit
 from decision_tables import bundled, network, rare_class, scores_of_model
@@ -19,7 +20,7 @@ from tables import EXPERIMENTS, Table, mean_and_error, rows_of, shows
 PAGE = EXPERIMENTS / "tables.md"
 KERNELS = ("three ReLU layers", "laplace")
 ALONE = "defaults"
-WAYS = {ALONE: {}, "relevance": {"relevance": True}, "learned features": {"learn_features": 4}}
+WAYS = {ALONE: {}, **{way: options for way, options in decision_tables.WAYS.items() if options}}
 
 
 def interaction(seed):

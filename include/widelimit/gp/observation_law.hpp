@@ -68,6 +68,7 @@ struct ObservationLaw {
     double deviation;
   };
   [[nodiscard]] Place place(double mean, double variance) const;
+  [[nodiscard]] double distance_from(const Place& place, double observation) const;
 };
 
 }  // namespace widelimit::gp

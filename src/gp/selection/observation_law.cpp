@@ -110,17 +110,21 @@ ObservationLaw::Place ObservationLaw::place(double mean, double variance) const 
   return {std::log(mean) - square / 2, std::sqrt(square) / scale};
 }
 
-double ObservationLaw::distance(double observation, double mean, double variance) const {
-  const auto [centre, deviation] = place(mean, variance);
-  if (!of_logarithms) return (observation - centre) / deviation;
+double ObservationLaw::distance_from(const Place& place, double observation) const {
+  if (!of_logarithms) return (observation - place.centre) / place.deviation;
   if (!(observation > 0)) return -std::numeric_limits<double>::infinity();
-  return (std::log(observation) - centre) / deviation;
+  return (std::log(observation) - place.centre) / place.deviation;
+}
+
+double ObservationLaw::distance(double observation, double mean, double variance) const {
+  return distance_from(place(mean, variance), observation);
 }
 
 double ObservationLaw::log_density(double observation, double mean, double variance) const {
-  const double from_centre = distance(observation, mean, variance);
+  const Place there = place(mean, variance);
+  const double from_centre = distance_from(there, observation);
   if (std::isinf(from_centre)) return -std::numeric_limits<double>::infinity();
-  const double in_its_units = log_density(from_centre) - std::log(place(mean, variance).deviation);
+  const double in_its_units = log_density(from_centre) - std::log(there.deviation);
   return of_logarithms ? in_its_units - std::log(observation) : in_its_units;
 }
 
