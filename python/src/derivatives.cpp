@@ -83,42 +83,50 @@ void bind_products_of(nb::module_& module) {
   module.def(
       "gram_vjp",
       [](const Network& network, const Batch<Scalar>& x1, const Batch<Scalar>& x2, const Cotangent& nngp,
-         const Cotangent& ntk, const std::string& wanted, int threads, const Progress& progress) {
+         const Cotangent& ntk, const std::string& wanted, int threads, const Progress& progress,
+         const std::string& device) {
         RunControl run = control_of(threads, progress);
         const auto cotangents = cotangents_of<Scalar>(nngp, ntk);
         const VjpInputs inputs = inputs_named(wanted);
         GramVjp<Scalar> result = run_interruptibly([&](std::stop_token stop) {
           run.stop = std::move(stop);
-          return gram_vjp(network, x1.inputs, x2.inputs, cotangents, inputs, run);
+          return gram_vjp(network, x1.inputs, x2.inputs, cotangents, inputs, run, device);
         });
         const nb::object none = nb::none();
         return nb::make_tuple(inputs == VjpInputs::x2 ? none : array_of_entries(std::move(result.x1)),
                               inputs == VjpInputs::x1 ? none : array_of_entries(std::move(result.x2)));
       },
       "network"_a, "x1"_a, "x2"_a, "nngp"_a.none(), "ntk"_a.none(), "wanted"_a, "threads"_a,
-      "progress"_a.none());
+      "progress"_a.none(), "device"_a);
+  module.def(
+      "device_vjp_gap",
+      [](const Network& network, const Batch<Scalar>& x) { return device_vjp_gap(network, x.inputs); },
+      "network"_a, "x"_a);
   module.def("gram_number_vjp", &gram_number_vjp_of<Scalar>, "network"_a, "x1"_a, "x2"_a.none(),
              "nngp"_a.none(), "ntk"_a.none(), "numbers"_a, "threads"_a);
   const auto bind_of_one_batch = [&module](const char* name, auto function) {
     module.def(
         name,
         [function](const Network& network, const Batch<Scalar>& x, const Cotangent& nngp,
-                   const Cotangent& ntk, int threads, const Progress& progress) {
+                   const Cotangent& ntk, int threads, const Progress& progress, const std::string& device) {
           RunControl run = control_of(threads, progress);
           const auto cotangents = cotangents_of<Scalar>(nngp, ntk);
           return array_of_entries(run_interruptibly([&](std::stop_token stop) {
             run.stop = std::move(stop);
-            return function(network, x.inputs, cotangents, run);
+            return function(network, x.inputs, cotangents, run, device);
           }));
         },
-        "network"_a, "x"_a, "nngp"_a.none(), "ntk"_a.none(), "threads"_a, "progress"_a.none());
+        "network"_a, "x"_a, "nngp"_a.none(), "ntk"_a.none(), "threads"_a, "progress"_a.none(),
+        "device"_a = "");
   };
-  bind_of_one_batch("gram_vjp_of_one",
-                    [](const Network& network, const Inputs<Scalar>& x, const auto& cotangents,
-                       const RunControl& run) { return gram_vjp(network, x, cotangents, run); });
-  bind_of_one_batch("gram_diagonal_vjp",
-                    [](const Network& network, const Inputs<Scalar>& x, const auto& cotangents,
-                       const RunControl& run) { return gram_diagonal_vjp(network, x, cotangents, run); });
+  bind_of_one_batch(
+      "gram_vjp_of_one",
+      [](const Network& network, const Inputs<Scalar>& x, const auto& cotangents, const RunControl& run,
+         const std::string& device) { return gram_vjp(network, x, cotangents, run, device); });
+  bind_of_one_batch(
+      "gram_diagonal_vjp",
+      [](const Network& network, const Inputs<Scalar>& x, const auto& cotangents, const RunControl& run,
+         const std::string& /*device*/) { return gram_diagonal_vjp(network, x, cotangents, run); });
 }
 
 /// (nngp, ntk), None what was not asked for.

@@ -33,6 +33,16 @@ def chosen() -> str:
     return _chosen.get()
 
 
+def checked_device(choice: str) -> str:
+    """The choice of a device that is there. Raises TypeError, ValueError or Error for others."""
+    if not isinstance(choice, str):
+        raise TypeError(f"device: expected 'cpu', 'gpu' or a name, got {choice!r}")
+    if not choice:
+        raise ValueError("device: expected 'cpu', 'gpu' or a name, got an empty text")
+    _core.device_in_full(choice)
+    return choice
+
+
 @contextmanager
 def device(choice: str | None) -> Iterator[None]:
     """Kernels within the block are computed there, those of models, estimators and kernel functions included.
@@ -43,17 +53,13 @@ def device(choice: str | None) -> Iterator[None]:
     The block holds for its thread. Threads of a pool do not inherit it: give them device=, or contextvars.copy_context().run.
 
     Raises Error at once if there is no such device. A network that a device cannot compute is an Error, too, which names the
-    layer. Derivatives and covariances of positions are computed on the CPU.
+    layer. Covariances of positions are computed on the CPU, and so are derivatives, but for those by inputs of networks without
+    positions (gram_vjp).
     """
     if choice is None:
         yield
         return
-    if not isinstance(choice, str):
-        raise TypeError(f"device: expected 'cpu', 'gpu' or a name, got {choice!r}")
-    if not choice:
-        raise ValueError("device: expected 'cpu', 'gpu' or a name, got an empty text")
-    _core.device_in_full(choice)
-    token = _chosen.set(choice)
+    token = _chosen.set(checked_device(choice))
     try:
         yield
     finally:

@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from . import _core
 from ._arrays import Graphs, Inputs, batch, numbers, type_of_inputs
+from ._device import checked_device, chosen
 from ._frames import beside
 from ._progress import Progress, teller
 from .kernels import Gram, _checked_kernels
@@ -18,13 +19,15 @@ def gram_vjp(network: _core.Network, x1: Inputs, x2: Inputs | None = None, *, nn
              ntk: ArrayLike | None = None, wanted: str = "both", precision: str | None = None, threads: int = 0,
              progress: Progress = None, lengths1: ArrayLike | None = None,
              lengths2: ArrayLike | None = None, mask1: ArrayLike | None = None, mask2: ArrayLike | None = None,
-             graphs1: Graphs | None = None, graphs2: Graphs | None = None) -> Any:
+             graphs1: Graphs | None = None, graphs2: Graphs | None = None, device: str | None = None) -> Any:
     """The derivatives of L = sum(nngp * K) + sum(ntk * T) with respect to the inputs, where K and T = gram(network, x1, x2).
 
     network    a Network; every layer needs a backward pass (sampled attention has none: ArgumentError)
     x1, x2     inputs as those of gram()
     nngp, ntk  cotangents [n1, n2], the derivatives of L with respect to the entries of K and of T; at least one of them
     wanted     'both', or 'x1' or 'x2': the derivatives with respect to that batch only, and None for the other, at less cost
+    device     where: 'cpu', 'gpu' or part of a name, for networks without positions (an Error names the layer of others); None:
+               as the block `with widelimit.device(...)` says, and on the CPU what devices do not differentiate
     others     those of gram()
 
     Returns (dx1, dx2), arrays of the shapes of x1 and x2; without x2, dx1 alone, for the symmetric K and T of x1. A list of
@@ -40,9 +43,16 @@ def gram_vjp(network: _core.Network, x1: Inputs, x2: Inputs | None = None, *, nn
     if x2 is None:
         if wanted != "both":
             raise ValueError(f"gram_vjp: wanted: expected 'both' without x2, got {wanted!r}")
-        return _core.gram_vjp_of_one(network, left, *cotangents, threads, progress)
+        return _core.gram_vjp_of_one(network, left, *cotangents, threads, progress, _place_of(network, left, device))
     return _core.gram_vjp(network, left, batch(x2, dtype, "x2", lengths2, mask2, graphs2), *cotangents, wanted, threads,
-                          progress)
+                          progress, _place_of(network, left, device))
+
+
+def _place_of(network: _core.Network, inputs: Any, device: str | None) -> str:
+    """The device of gram_vjp()."""
+    if device is not None:
+        return checked_device(device)
+    return "cpu" if chosen() == "cpu" or _core.device_vjp_gap(network, inputs) else chosen()
 
 
 def gram_diagonal_vjp(network: _core.Network, x: Inputs, *, nngp: ArrayLike | None = None, ntk: ArrayLike | None = None,

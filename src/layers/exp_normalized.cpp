@@ -31,9 +31,11 @@ struct ExpNormalizedFormula {
     using namespace numerics::formula;
     const N roots = left[0] * right[0];
     const N bounded = -at_least(N(-1), -at_least(N(-1), c / roots));
-    const N rho = choose(is_less(N(0), roots), bounded, N(0));
+    const auto varies = is_less(N(0), roots);
+    const N rho = choose(varies, bounded, N(0));
     const N factor = exponential(N(gamma) * (rho + N(shift)));
-    return {roots * factor, N(gamma) * factor};
+    // Without a variance c is 0, and the value has a slope in it.
+    return {choose(varies, roots * factor, N(gamma) * factor * c), N(gamma) * factor};
   }
 };
 

@@ -68,6 +68,36 @@ def test_functions_of_python_are_computed_on_devices(images):
     np.testing.assert_allclose(computed.ntk, exact.ntk, rtol=1e-12)
 
 
+VECTORS = widelimit.Network([layers.dense(1.5, 0.1), layers.erf(), layers.dense(), layers.relu(), layers.dense()])
+
+
+@pytest.mark.parametrize("dtype, tolerance", [(np.float64, 1e-13), (np.float32, 3e-6)])
+def test_derivatives_of_vectors_on_a_device(dtype, tolerance):
+    rng = np.random.default_rng(5)
+    x1, x2 = rng.normal(size=(20, 7)).astype(np.float32), rng.normal(size=(12, 7)).astype(np.float32)
+    weights = {"nngp": rng.normal(size=(20, 12)), "ntk": rng.normal(size=(20, 12))}
+    exact = widelimit.gram_vjp(VECTORS, x1.astype(float), x2.astype(float), **weights)
+    found = widelimit.gram_vjp(VECTORS, x1.astype(dtype), x2.astype(dtype), **weights, device="pocl")
+    with widelimit.device("pocl"):
+        block = widelimit.gram_vjp(VECTORS, x1.astype(dtype), x2.astype(dtype), **weights)
+    on_cpu = widelimit.gram_vjp(VECTORS, x1.astype(dtype), x2.astype(dtype), **weights, device="cpu")
+    for right, there, within, here in zip(exact, found, block, on_cpu):
+        assert np.abs(there - right).max() < tolerance * np.abs(right).max()
+        assert np.array_equal(there, within)
+        assert not np.array_equal(there, here)
+
+
+def test_derivatives_with_positions_stay_on_the_cpu_within_a_block(images):
+    weight = np.ones((5, 5))
+    with pytest.raises(widelimit.Error, match="positions, whose derivatives are computed on the CPU"):
+        widelimit.gram_vjp(NETWORK, images, ntk=weight, device="pocl")
+    with widelimit.device("pocl"):
+        assert np.array_equal(widelimit.gram_vjp(NETWORK, images, ntk=weight),
+                              widelimit.gram_vjp(NETWORK, images, ntk=weight, device="cpu"))
+    with pytest.raises(widelimit.Error, match="no such device"):
+        widelimit.gram_vjp(VECTORS, np.ones((2, 7)), ntk=np.ones((2, 2)), device="no such device")
+
+
 def used_after_fork(call):
     """What a forked process says of call(), which must not wait for threads of this one."""
     with multiprocessing.get_context("fork").Pool(1) as pool:

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <string>
 #include <xtensor/xarray.hpp>
 
 #include "widelimit/kernel/inputs.hpp"
@@ -38,10 +39,18 @@ struct GramVjp {
 ///         need whole;
 ///         of vectors, a matrix as large as the kernels.
 /// Threads results do not depend on their number.
+/// Device  where pairs are computed, as GramOptions::device says; inputs with themselves and products of matrices stay
+///         on the CPU. DeviceError for networks with positions, and for nonlinearities by quadrature, naming the layer.
+///         What is near a tie is computed in double, which the device then must have.
 template <typename Scalar>
 [[nodiscard]] GramVjp<Scalar> gram_vjp(const Network& network, const Inputs<Scalar>& x1,
                                        const Inputs<Scalar>& x2, const KernelCotangents<Scalar>& cotangents,
-                                       const RunControl& run = {});
+                                       const RunControl& run = {}, const std::string& device = {});
+
+/// Why devices do not compute these derivatives for inputs like x, naming layers; empty if they do. Throws the errors
+/// of gram_vjp() for such inputs.
+template <typename Scalar>
+[[nodiscard]] std::string device_vjp_gap(const Network& network, const Inputs<Scalar>& x);
 
 /// The inputs whose derivatives are wanted. Those of the others are not computed, and empty: for vectors this saves
 /// a third of the time, for others the backward pass of that batch's variances and attention weights.
@@ -51,13 +60,14 @@ enum class VjpInputs { both, x1, x2 };
 template <typename Scalar>
 [[nodiscard]] GramVjp<Scalar> gram_vjp(const Network& network, const Inputs<Scalar>& x1,
                                        const Inputs<Scalar>& x2, const KernelCotangents<Scalar>& cotangents,
-                                       VjpInputs wanted, const RunControl& run = {});
+                                       VjpInputs wanted, const RunControl& run = {},
+                                       const std::string& device = {});
 
 /// The same for the symmetric K and T = gram(network, x); cotangents need not be symmetric. Errors as above.
 template <typename Scalar>
 [[nodiscard]] xt::xarray<Scalar> gram_vjp(const Network& network, const Inputs<Scalar>& x,
                                           const KernelCotangents<Scalar>& cotangents,
-                                          const RunControl& run = {});
+                                          const RunControl& run = {}, const std::string& device = {});
 
 /// The same for gram_diagonal(network, x); cotangents [n, 1].
 template <typename Scalar>

@@ -20,6 +20,15 @@ struct Mapped {
   N factor;
 };
 
+/// The same with its slopes in the variances p and q of both positions and in the covariance c.
+template <typename N>
+struct MappedSlopes {
+  Mapped<N> mapped;
+  Mapped<N> left;
+  Mapped<N> right;
+  Mapped<N> covariance;
+};
+
 /// The formula of a stage that acts entry by entry (RowStage, Activation), in a form that can be read: as numbers of
 /// either precision, and as text for a device. Auxiliary numbers are those of the stage's prepare(), in its order, and
 /// come from the variance of one position.
@@ -48,6 +57,9 @@ class RowFormula {
   /// The slopes of apply() after prepare(), of which slopes_of() says more.
   [[nodiscard]] virtual DualSlopes slopes(double p, double q, double c) const = 0;
   [[nodiscard]] virtual SelfSlopes self_slopes(double p) const = 0;
+  /// The same as text for a device. Throws std::logic_error for a formula whose slopes cannot be written.
+  [[nodiscard]] virtual MappedSlopes<Symbol> written_slopes(const Symbol& p, const Symbol& q,
+                                                            const Symbol& c) const = 0;
 
   /// The factor of K' and T' of a position with itself after apply(); 1 but for dropout.
   [[nodiscard]] virtual double self_factor() const { return 1; }
@@ -89,18 +101,27 @@ double largest_variance_of(const Formula& formula, Precision precision) {
     return precision == Precision::narrow ? 1e30 : 1e300;
 }
 
-/// The dual of an entry with its slopes in the variances p and q and in the covariance c, read from a formula
-/// (RowFormulaOf) as jets.
-template <typename Formula>
-DualSlopes slopes_of(const Formula& formula, double p, double q, double c) {
-  using Number = Jet<double, 3>;
+/// An entry with its slopes, read from a formula (RowFormulaOf) as jets.
+template <typename N, typename Formula>
+MappedSlopes<N> mapped_slopes_of(const Formula& formula, const N& p, const N& q, const N& c) {
+  using Number = Jet<N, 3>;
   const auto left = formula.prepare(Number::variable(p, 0)), right = formula.prepare(Number::variable(q, 1));
   const auto [value, factor] = formula.template apply<Number>(left, right, Number::variable(c, 2));
   return {{value.value, factor.value},
           {value.slopes[0], factor.slopes[0]},
           {value.slopes[1], factor.slopes[1]},
-          factor.slopes[2],
-          value.slopes[2]};
+          {value.slopes[2], factor.slopes[2]}};
+}
+
+/// The same in double, as a dual.
+template <typename Formula>
+DualSlopes slopes_of(const Formula& formula, double p, double q, double c) {
+  const auto [mapped, left, right, covariance] = mapped_slopes_of<double>(formula, p, q, c);
+  return {{mapped.value, mapped.factor},
+          {left.value, left.factor},
+          {right.value, right.factor},
+          covariance.factor,
+          covariance.value};
 }
 
 /// The same along p = q = c. The partial slopes may cancel there, so that they are not added up.
@@ -166,6 +187,13 @@ class RowFormulaOf final : public RowFormula {
       return self_slopes_of(formula_, p);
     else
       return {without_slopes().dual, {}};
+  }
+  [[nodiscard]] MappedSlopes<Symbol> written_slopes(const Symbol& p, const Symbol& q,
+                                                    const Symbol& c) const override {
+    if constexpr (has_prepare)
+      return mapped_slopes_of<Symbol>(formula_, p, q, c);
+    else
+      without_slopes();
   }
 
  private:

@@ -50,9 +50,7 @@ DevicePlan::DevicePlan(std::vector<std::shared_ptr<opencl::Session>> sessions, c
   form_ = form_of(device, group_);
   measures_form_ = !plan.vectors_only && forced_form() == measured_form;
   require_no_gaps(device_gaps(plan.program), device.name);
-  if (precision_ == numerics::formula::Precision::wide && !device.has_double)
-    throw DeviceError(
-        fmt::format("device: {} has no double precision; choose float, or the device cpu", device.name));
+  require_precision(device, precision_);
   smooth_ = std::make_unique<SmoothTables>(plan.program, precision_, plan.kernel);
   if (plan.vectors_only) make_vectors(plan);
 }

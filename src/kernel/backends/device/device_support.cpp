@@ -52,6 +52,12 @@ void require_no_gaps(const std::vector<DeviceGap>& gaps, const std::string& devi
                                   to_string(gaps)));
 }
 
+void require_precision(const opencl::Device& device, numerics::formula::Precision precision) {
+  if (precision == numerics::formula::Precision::wide && !device.has_double)
+    throw DeviceError(
+        fmt::format("device: {} has no double precision; choose float, or the device cpu", device.name));
+}
+
 std::string to_string(const std::vector<DeviceGap>& gaps) {
   constexpr std::size_t most = 3;
   std::string text;

@@ -4,6 +4,8 @@
 #include <vector>
 
 #include "kernel/plan/program.hpp"
+#include "opencl/devices.hpp"
+#include "widelimit/numerics/formula/symbol.hpp"
 
 namespace widelimit {
 
@@ -19,6 +21,9 @@ std::vector<DeviceGap> device_gaps(const Program& program);
 
 /// Throws DeviceError, naming the layers, if there are any.
 void require_no_gaps(const std::vector<DeviceGap>& gaps, const std::string& device);
+
+/// Throws DeviceError for double precision on a device that has none.
+void require_precision(const opencl::Device& device, numerics::formula::Precision precision);
 
 /// "layer (reason), ..." of the first few.
 std::string to_string(const std::vector<DeviceGap>& gaps);

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <limits>
 #include <span>
+#include <stdexcept>
 
 #include "kernel/backends/device/dual_attention_steps.hpp"
 #include "kernel/backends/device/smooth_source.hpp"
@@ -68,6 +69,11 @@ class SmoothFormula final : public RowFormula {
   }
   [[nodiscard]] numerics::SelfSlopes self_slopes(double p) const override {
     return nonlinearity_->self_slopes(p);
+  }
+  [[nodiscard]] numerics::formula::MappedSlopes<Symbol> written_slopes(const Symbol& /*p*/,
+                                                                       const Symbol& /*q*/,
+                                                                       const Symbol& /*c*/) const override {
+    throw std::logic_error("device: tables of a nonlinearity by quadrature have no slopes");
   }
 
  private:

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <map>
+#include <memory>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -10,6 +11,8 @@
 #include "kernel/run/gram_plan.hpp"
 
 namespace widelimit {
+
+class AdjointPlan;
 
 /// Everything about the derivatives of a Gram matrix that depends neither on the values of the inputs nor on
 /// cotangents. Readouts are not pulled back, so that every layer is an operation with a backward pass.
@@ -36,6 +39,8 @@ struct BackwardPlan {
   /// of a plane. It is large where planes are small and are stacked, and small where all of it would leave the
   /// second-level cache.
   Index block_side = 1;
+  /// Where pairs of vectors are computed on a device; null for the CPU.
+  std::shared_ptr<const AdjointPlan> device = {};
 
   /// The number of a source without positions among these.
   [[nodiscard]] std::size_t vector_place(NodeId node) const;

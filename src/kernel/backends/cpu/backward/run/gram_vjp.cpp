@@ -4,12 +4,15 @@
 
 #include <algorithm>
 #include <cmath>
+#include <string>
+#include <type_traits>
 #include <vector>
 #include <xtensor/xbuilder.hpp>
 
 #include "kernel/backends/cpu/backward/run/cotangent_checks.hpp"
 #include "kernel/backends/cpu/backward/run/in_double.hpp"
 #include "kernel/backends/cpu/backward/run/vjp_computation.hpp"
+#include "kernel/backends/device/device_choice.hpp"
 #include "kernel/run/gram_checks.hpp"
 #include "kernel/run/gram_run.hpp"
 #include "widelimit/error.hpp"
@@ -19,11 +22,15 @@ namespace {
 
 template <typename Scalar>
 BackwardPlan plan_of(const Network& network, const GramTask& task, const Inputs<Scalar>& x1,
-                     const Inputs<Scalar>& x2, const KernelCotangents<Scalar>& cotangents) {
+                     const Inputs<Scalar>& x2, const KernelCotangents<Scalar>& cotangents,
+                     const std::string& device) {
   BackwardPlan plan =
       make_backward_plan(network, {shapes_of(x1, "x1"), shapes_of(x2, "x2"), x1.channels(), task.masks},
                          cotangents.ntk.size() > 0);
   task.check(plan.program.graph);
+  if (!is_cpu(device))
+    plan.device = std::make_shared<const AdjointPlan>(
+        open_devices(device), plan.program, std::is_same_v<Scalar, double>, plan.with_ntk, plan.steep);
   return plan;
 }
 
@@ -61,11 +68,11 @@ enum class Pairs { all, diagonal };
 template <typename Scalar>
 xt::xarray<Scalar> of_one_batch(const Network& network, const Inputs<Scalar>& x,
                                 const KernelCotangents<Scalar>& cotangents, const RunControl& run,
-                                Pairs pairs) {
+                                Pairs pairs, const std::string& device = {}) {
   check_finite(x, "x", run.threads);
   check_cotangents(cotangents, "gram_vjp", x.size(), pairs == Pairs::all ? x.size() : 1);
   const GramTask task = pairs == Pairs::all ? symmetric_task(network, x) : diagonal_task(network, x);
-  const BackwardPlan plan = plan_of(network, task, x, x, cotangents);
+  const BackwardPlan plan = plan_of(network, task, x, x, cotangents, device);
   if (task.pairs == 0) return no_gradient(x);
   const StopRequest stop(run.stop);
   RecordedBatch<Scalar> batch(plan, x, "x", stop);
@@ -87,7 +94,7 @@ xt::xarray<Scalar> of_one_batch(const Network& network, const Inputs<Scalar>& x,
     if (computation.is_near_ties())
       return finite_gradient(
           rounded<Scalar>(of_one_batch<double>(network, copied_inputs<double, Scalar>({&x}),
-                                               in_double(cotangents), run, pairs)),
+                                               in_double(cotangents), run, pairs, device)),
           "x");
   return finite_gradient(input_gradient(plan, x, adjoints), "x");
 }
@@ -96,14 +103,14 @@ xt::xarray<Scalar> of_one_batch(const Network& network, const Inputs<Scalar>& x,
 
 template <typename Scalar>
 GramVjp<Scalar> gram_vjp(const Network& network, const Inputs<Scalar>& x1, const Inputs<Scalar>& x2,
-                         const KernelCotangents<Scalar>& cotangents, VjpInputs wanted,
-                         const RunControl& run) {
+                         const KernelCotangents<Scalar>& cotangents, VjpInputs wanted, const RunControl& run,
+                         const std::string& device) {
   check_finite(x1, "x1", run.threads);
   check_finite(x2, "x2", run.threads);
   check_alike(x1, x2);
   check_cotangents(cotangents, "gram_vjp", x1.size(), x2.size());
   const GramTask task = rectangular_task(network, x1, x2);
-  const BackwardPlan plan = plan_of(network, task, x1, x2, cotangents);
+  const BackwardPlan plan = plan_of(network, task, x1, x2, cotangents, device);
   if (task.pairs == 0) {
     GramVjp<Scalar> nothing;
     if (wanted != VjpInputs::x2) nothing.x1 = no_gradient(x1);
@@ -129,7 +136,7 @@ GramVjp<Scalar> gram_vjp(const Network& network, const Inputs<Scalar>& x1, const
     if (computation.is_near_ties()) {
       const GramVjp<double> wide =
           gram_vjp<double>(network, copied_inputs<double, Scalar>({&x1}),
-                           copied_inputs<double, Scalar>({&x2}), in_double(cotangents), wanted, run);
+                           copied_inputs<double, Scalar>({&x2}), in_double(cotangents), wanted, run, device);
       if (left.wanted) derivatives.x1 = finite_gradient(rounded<Scalar>(wide.x1), "x1");
       if (right.wanted) derivatives.x2 = finite_gradient(rounded<Scalar>(wide.x2), "x2");
       return derivatives;
@@ -141,14 +148,22 @@ GramVjp<Scalar> gram_vjp(const Network& network, const Inputs<Scalar>& x1, const
 
 template <typename Scalar>
 GramVjp<Scalar> gram_vjp(const Network& network, const Inputs<Scalar>& x1, const Inputs<Scalar>& x2,
-                         const KernelCotangents<Scalar>& cotangents, const RunControl& run) {
-  return gram_vjp(network, x1, x2, cotangents, VjpInputs::both, run);
+                         const KernelCotangents<Scalar>& cotangents, const RunControl& run,
+                         const std::string& device) {
+  return gram_vjp(network, x1, x2, cotangents, VjpInputs::both, run, device);
+}
+
+template <typename Scalar>
+std::string device_vjp_gap(const Network& network, const Inputs<Scalar>& x) {
+  const GramTask task = symmetric_task(network, x);
+  return to_string(adjoint_gaps(plan_of(network, task, x, x, KernelCotangents<Scalar>{}, {}).program));
 }
 
 template <typename Scalar>
 xt::xarray<Scalar> gram_vjp(const Network& network, const Inputs<Scalar>& x,
-                            const KernelCotangents<Scalar>& cotangents, const RunControl& run) {
-  return of_one_batch(network, x, cotangents, run, Pairs::all);
+                            const KernelCotangents<Scalar>& cotangents, const RunControl& run,
+                            const std::string& device) {
+  return of_one_batch(network, x, cotangents, run, Pairs::all, device);
 }
 
 template <typename Scalar>
@@ -157,18 +172,22 @@ xt::xarray<Scalar> gram_diagonal_vjp(const Network& network, const Inputs<Scalar
   return of_one_batch(network, x, cotangents, run, Pairs::diagonal);
 }
 
+template std::string device_vjp_gap(const Network&, const Inputs<float>&);
+template std::string device_vjp_gap(const Network&, const Inputs<double>&);
 template GramVjp<float> gram_vjp(const Network&, const Inputs<float>&, const Inputs<float>&,
-                                 const KernelCotangents<float>&, const RunControl&);
+                                 const KernelCotangents<float>&, const RunControl&, const std::string&);
 template GramVjp<float> gram_vjp(const Network&, const Inputs<float>&, const Inputs<float>&,
-                                 const KernelCotangents<float>&, VjpInputs, const RunControl&);
+                                 const KernelCotangents<float>&, VjpInputs, const RunControl&,
+                                 const std::string&);
 template GramVjp<double> gram_vjp(const Network&, const Inputs<double>&, const Inputs<double>&,
-                                  const KernelCotangents<double>&, VjpInputs, const RunControl&);
+                                  const KernelCotangents<double>&, VjpInputs, const RunControl&,
+                                  const std::string&);
 template GramVjp<double> gram_vjp(const Network&, const Inputs<double>&, const Inputs<double>&,
-                                  const KernelCotangents<double>&, const RunControl&);
+                                  const KernelCotangents<double>&, const RunControl&, const std::string&);
 template xt::xarray<float> gram_vjp(const Network&, const Inputs<float>&, const KernelCotangents<float>&,
-                                    const RunControl&);
+                                    const RunControl&, const std::string&);
 template xt::xarray<double> gram_vjp(const Network&, const Inputs<double>&, const KernelCotangents<double>&,
-                                     const RunControl&);
+                                     const RunControl&, const std::string&);
 template xt::xarray<float> gram_diagonal_vjp(const Network&, const Inputs<float>&,
                                              const KernelCotangents<float>&, const RunControl&);
 template xt::xarray<double> gram_diagonal_vjp(const Network&, const Inputs<double>&,

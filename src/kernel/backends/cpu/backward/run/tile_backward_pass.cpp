@@ -305,6 +305,43 @@ void TileBackwardPass<Scalar>::tile(const TileBatch<Scalar>& left, const InputRa
   if (has_positions) positions_backward(places, stop);
 }
 
+template <typename Scalar>
+void TileBackwardPass<Scalar>::device_tile(const TileBatch<Scalar>& left, const InputRange& rows,
+                                           const TileBatch<Scalar>& right, const InputRange& columns,
+                                           const TileCotangents<Scalar>& cotangents, bool same,
+                                           const StopRequest& stop) {
+  stop.check();
+  if (!device_) device_ = std::make_unique<VectorAdjoints<Scalar>>(*plan_.device);
+  const std::vector<NodeId>& stages = plan_.device->source().stages();
+  const auto variances = [&](BatchRecords<Scalar>& records, const InputRange& side) {
+    Matrix<Scalar> of_side(static_cast<Index>(stages.size()), side.size());
+    for (Index s = 0; s < of_side.rows(); ++s)
+      for (Index i = 0; i < side.size(); ++i)
+        of_side(s, i) = records.inputs[static_cast<std::size_t>(side.begin + i)].variances(
+            stages[static_cast<std::size_t>(s)])[0];
+    return of_side;
+  };
+  const Matrix<Scalar> of_left = variances(left.records, rows), of_right = variances(right.records, columns);
+  multiply_vectors(left, rows, right, columns, same);
+  const VectorTileAdjoints<Scalar> found =
+      device_->run({.left_variances = of_left,
+                    .right_variances = of_right,
+                    .products = products_,
+                    .nngp = cotangents.nngp,
+                    .ntk = cotangents.ntk,
+                    .diagonal = same ? std::optional(rows.begin - columns.begin) : std::nullopt},
+                   product_adjoints_);
+  is_near_ties_ = found.is_near_ties;
+  const auto give = [&](BatchAdjoints<Scalar>& adjoints, const InputRange& side, const Matrix<Scalar>& sums) {
+    for (Index s = 0; s < sums.rows(); ++s)
+      for (Index i = 0; i < side.size(); ++i)
+        adjoints.inputs[static_cast<std::size_t>(side.begin + i)].variances(
+            stages[static_cast<std::size_t>(s)])[0] += sums(s, i);
+  };
+  give(left.adjoints, rows, found.left_variances);
+  give(right.adjoints, columns, found.right_variances);
+}
+
 template class TileBackwardPass<float>;
 template class TileBackwardPass<double>;
 

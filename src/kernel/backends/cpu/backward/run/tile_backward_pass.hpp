@@ -7,6 +7,7 @@
 #include "kernel/backends/cpu/backward/pair_rows/pair_row_backward_pass.hpp"
 #include "kernel/backends/cpu/backward/planes/pair_backward_pass.hpp"
 #include "kernel/backends/cpu/backward/run/batch_records.hpp"
+#include "kernel/backends/device/vector_adjoints.hpp"
 #include "widelimit/kernel/gram_tiles.hpp"
 
 namespace widelimit {
@@ -47,6 +48,11 @@ class TileBackwardPass {
   void tile(const TileBatch<Scalar>& left, const InputRange& rows, const TileBatch<Scalar>& right,
             const InputRange& columns, const TileCotangents<Scalar>& cotangents, bool same,
             const StopRequest& stop);
+
+  /// The same on the device of the plan, but for inputs with themselves, whose contribution is left to the caller.
+  void device_tile(const TileBatch<Scalar>& left, const InputRange& rows, const TileBatch<Scalar>& right,
+                   const InputRange& columns, const TileCotangents<Scalar>& cotangents, bool same,
+                   const StopRequest& stop);
 
   /// The adjoints [rows, columns] of the last tile's products of vectors, for a source without positions. Their
   /// contribution to the vectors is left to the caller, who multiplies matrices of all tiles at once.
@@ -98,6 +104,7 @@ class TileBackwardPass {
   std::vector<std::vector<KernelValues<Scalar>>> readouts_;          ///< [source][pair of the tile]
   std::vector<std::vector<KernelValues<Scalar>>> readout_adjoints_;  ///< [source][pair of the tile]
   ScalarAdjoints* scalars_ = nullptr;
+  std::unique_ptr<VectorAdjoints<Scalar>> device_;  ///< Made by the first device_tile().
   std::vector<bool> counts_;  ///< [pair of the tile]: whether one of its cotangents is not 0.
 };
 

@@ -100,12 +100,28 @@ void VjpComputation<Scalar>::symmetric(const TileBatch<Scalar>& left, const Tile
       };
       run_tile(pass, left, rows, right, columns, {part(cotangents.nngp), part(cotangents.ntk)}, true);
     });
+  if (plan_.device != nullptr) inputs_with_themselves(left, right, cotangents);
   for (std::size_t v = 0; v < products_.size(); ++v) {
     // With W the adjoints of products above and on the diagonal, the vectors X receive (W + W^T) X / C. Entries on
     // the diagonal count twice, since the derivative of |x|^2 is 2 x.
     const Matrix<Scalar> both = products_[v] + products_[v].transpose();
     vectors_backward(both, numerics::Transpose::no, left.records.vectors[v].rows(), left.adjoints.vectors[v]);
   }
+}
+
+/// Devices leave out the pairs (i, i), which have one number to differentiate by.
+template <typename Scalar>
+void VjpComputation<Scalar>::inputs_with_themselves(const TileBatch<Scalar>& left,
+                                                    const TileBatch<Scalar>& right,
+                                                    const KernelCotangents<Scalar>& cotangents) {
+  run_passes(left.x.size(), [&](TileBackwardPass<Scalar>& pass, Index i) {
+    const auto part = [&](const Matrix<Scalar>& matrix) -> Matrix<Scalar> {
+      if (matrix.size() == 0) return {};
+      return matrix.block(i, i, 1, 1);
+    };
+    run_tile(pass, left, {i, i + 1}, right, {i, i + 1}, {part(cotangents.nngp), part(cotangents.ntk)}, true,
+             Where::cpu);
+  });
 }
 
 template <typename Scalar>
@@ -117,7 +133,8 @@ void VjpComputation<Scalar>::diagonal(const TileBatch<Scalar>& left, const TileB
       if (matrix.size() == 0) return {};
       return matrix.row(i);
     };
-    run_tile(pass, left, {i, i + 1}, right, {i, i + 1}, {part(cotangents.nngp), part(cotangents.ntk)}, true);
+    run_tile(pass, left, {i, i + 1}, right, {i, i + 1}, {part(cotangents.nngp), part(cotangents.ntk)}, true,
+             Where::cpu);
   });
   for (std::size_t v = 0; v < products_.size(); ++v) {
     const auto vectors = left.records.vectors[v].rows();
@@ -131,8 +148,10 @@ void VjpComputation<Scalar>::diagonal(const TileBatch<Scalar>& left, const TileB
 /// vectors are faster.
 template <typename Scalar>
 std::vector<InputRange> VjpComputation<Scalar>::blocks(Index inputs) const {
-  constexpr Index most_vectors = 256, most_inputs = 16, fewest_blocks = 8;
-  const Index most = plan_.program.steps.empty() ? most_vectors : most_inputs;
+  constexpr Index most_on_device = 1024, most_vectors = 256, most_inputs = 16, fewest_blocks = 8;
+  const Index on_cpu = plan_.program.steps.empty() ? most_vectors : most_inputs;
+  // A launch takes as many pairs as keep a device busy.
+  const Index most = plan_.device == nullptr ? on_cpu : most_on_device;
   const Index wanted = std::clamp<Index>(inputs / fewest_blocks, plan_.block_side, most);
   const Index count = (inputs + wanted - 1) / wanted, side = (inputs + count - 1) / count;
   std::vector<InputRange> ranges;
@@ -174,10 +193,15 @@ template <typename Scalar>
 void VjpComputation<Scalar>::run_tile(TileBackwardPass<Scalar>& pass, const TileBatch<Scalar>& left,
                                       const InputRange& rows, const TileBatch<Scalar>& right,
                                       const InputRange& columns, const KernelCotangents<Scalar>& cotangents,
-                                      bool same) {
+                                      bool same, Where where) {
   const auto given = [](const Matrix<Scalar>& matrix) { return matrix.size() == 0 ? nullptr : &matrix; };
   if (is_near_ties_) return;
-  pass.tile(left, rows, right, columns, {given(cotangents.nngp), given(cotangents.ntk)}, same, stop_);
+  const TileCotangents<Scalar> of_tile{given(cotangents.nngp), given(cotangents.ntk)};
+  const bool on_device = plan_.device != nullptr && where == Where::plan;
+  if (on_device)
+    pass.device_tile(left, rows, right, columns, of_tile, same, stop_);
+  else
+    pass.tile(left, rows, right, columns, of_tile, same, stop_);
   if (pass.is_near_ties()) {
     is_near_ties_ = true;
     return;
@@ -190,7 +214,8 @@ void VjpComputation<Scalar>::run_tile(TileBackwardPass<Scalar>& pass, const Tile
   if (!run_.progress) return;
   const std::lock_guard lock(reporting_);
   const bool triangle = same && rows.begin == columns.begin;
-  done_ += triangle ? rows.size() * (rows.size() + 1) / 2 : rows.size() * columns.size();
+  // Devices leave out inputs with themselves.
+  done_ += triangle ? rows.size() * (rows.size() + (on_device ? -1 : 1)) / 2 : rows.size() * columns.size();
   run_.progress(done_, pairs_);
 }
 

@@ -62,9 +62,13 @@ class VjpComputation {
   void begin_pairs(Index count, Index rows, Index columns);
   void vectors_backward(const Matrix<Scalar>& products, numerics::Transpose transpose,
                         const Eigen::Map<const Matrix<Scalar>>& vectors, Matrix<Scalar>& adjoints);
+  /// Where the pairs of a tile are computed: where the plan says, or those of inputs with themselves on the CPU.
+  enum class Where { plan, cpu };
   void run_tile(TileBackwardPass<Scalar>& pass, const TileBatch<Scalar>& left, const InputRange& rows,
                 const TileBatch<Scalar>& right, const InputRange& columns,
-                const KernelCotangents<Scalar>& cotangents, bool same);
+                const KernelCotangents<Scalar>& cotangents, bool same, Where where = Where::plan);
+  void inputs_with_themselves(const TileBatch<Scalar>& left, const TileBatch<Scalar>& right,
+                              const KernelCotangents<Scalar>& cotangents);
   void run_passes(Index count, const std::function<void(TileBackwardPass<Scalar>&, Index)>& body);
   template <typename Body>
   void in_parallel(Index count, const Body& body);
