@@ -12,7 +12,8 @@
 #   PYTHON      an interpreter with the package widelimit, NumPy and SciPy [python3]
 #   CIFAR       folder of the binary files of CIFAR-10 (left out: no tables); REVIEWS, VECTORS as in
 #               docs/experiments/run_on_device.sh, which computes the tables
-#   PROGRAM     the program widelimit: if it can tune its devices, times are taken before and after [widelimit]
+#   PROGRAM     the program widelimit, which times the forms of kernels (widelimit devices --tune); times of networks are taken
+#               in the usual form and in the fastest [widelimit]
 #
 # No network is needed, only this repository's bench, docs/experiments and tests/reference, and the wheel of `make wheel`.
 # Files of rows in the folder: cases.csv (reference cases), times.csv, limits.csv and shares.csv (parts of the device's
@@ -77,13 +78,13 @@ step() {
 # left_out NAME WHY: a step that was not asked for.
 left_out() { say "$1" "left out: $2"; }
 
-cases=() sizes=(--quick) precision=(float double) bytes=$((1 << 30)) trial=0 images=${CIFAR:-}
+cases=() tuned=(conv-gap:depth=8 struct) input=32,32,3 sizes=(--quick) precision=(float double) bytes=$((1 << 30)) trial=0 images=${CIFAR:-}
 if [ $small = 1 ]; then
-  cases=(fcn-relu) sizes=(--count 3 --size 8) precision=(float) bytes=$((1 << 24)) trial=1
+  cases=(fcn-relu) tuned=(conv-gap:depth=1) input=8,8,3 sizes=(--count 3 --size 8) precision=(float) bytes=$((1 << 24)) trial=1
 fi
 read -r -a chosen <<< "$networks"
 [ ${#chosen[@]} -gt 0 ] || chosen=(gap8 struct conv-flatten dense gap14 myrtle5)
-times=("$python" "$here/devices.py" "${chosen[@]}" --device "$device" --rows "$out/times.csv" --precision "${precision[@]}" "${sizes[@]}")
+times=("$python" "$here/devices.py" "${chosen[@]}" --device "$device" --rows "$out/times.csv" --precision "${precision[@]}" "${sizes[@]}" --form usual)
 if [ -n "$peer" ] && [ -d "$peer" ]; then
   # A Python that looks for packages there first.
   printf '#!/bin/sh\nPYTHONPATH="%s" exec "%s" "$@"\n' "$(cd "$peer" && pwd)" "$(command -v "$python")" > "$out/peer"
@@ -94,15 +95,14 @@ fi
 step device 10 "$python" -c 'import sys, widelimit
 print(widelimit.__version__, widelimit._core.device_in_full(sys.argv[1]) or sys.exit("card.sh: the CPU is no card"))' "$device"
 step cases 20 "$python" "$here/device_cases.py" "${cases[@]}" --device "$device" --rows "$out/cases.csv" --precision "${precision[@]}"
-step times 25 "${times[@]}"
-if "${PROGRAM:-widelimit}" devices --help 2> /dev/null | grep -q -e "--tune"; then
-  step tune 5 "${PROGRAM:-widelimit}" devices --tune --device "$device"
-  step tuned 15 "${times[@]}" --form tuned
-else
-  left_out tuned "\`${PROGRAM:-widelimit} devices\` has no --tune: kernels have one form"
-fi
+# Forms are kept in the folder: what this machine's user has remembered changes no time.
+export WIDELIMIT_CACHE=$out/forms
+step times 25 env WIDELIMIT_DEVICE_FORM=usual "${times[@]}"
+step tune 10 "${PROGRAM:-widelimit}" devices --tune "${tuned[@]}" --input "$input" --device "$device"
+# What is not yet remembered is measured in the first call of each network, which is not timed.
+step tuned 20 env WIDELIMIT_DEVICE_FORM=tuned "${times[@]}" --form tuned
 if [ -n "$peer" ]; then
-  step peer 20 "${times[@]}" --peer "$peer"
+  step peer 20 env WIDELIMIT_DEVICE_FORM=usual "${times[@]}" --peer "$peer"
 else
   left_out peer "no --peer"
 fi

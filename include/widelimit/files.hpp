@@ -8,4 +8,5 @@
 #include "widelimit/files/replaced_together.hpp"
 #include "widelimit/files/replacing_file.hpp"
 #include "widelimit/files/temporary_path.hpp"
+#include "widelimit/files/user_cache.hpp"
 #include "widelimit/files/writing_places.hpp"

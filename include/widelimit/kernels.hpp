@@ -3,6 +3,7 @@
 /// Networks and their kernels: layers, named networks, network files, Gram matrices, plans, and the interfaces for your
 /// own layers.
 #include "widelimit/error.hpp"
+#include "widelimit/kernel/device_tuning.hpp"
 #include "widelimit/kernel/devices.hpp"
 #include "widelimit/kernel/explain.hpp"
 #include "widelimit/kernel/flip_average.hpp"

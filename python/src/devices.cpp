@@ -2,6 +2,7 @@
 
 #include <nanobind/stl/string.h>
 
+#include "thread_warning.hpp"
 #include "widelimit/kernel/devices.hpp"
 
 namespace widelimit::python {
@@ -14,6 +15,7 @@ std::string chosen_device() {
 }
 
 void bind_devices(nb::module_& module) {
+  report_device_notices(warn_from_thread);
   module.def("devices", [] {
     nb::list all;
     for (const DeviceDescription& device : devices())

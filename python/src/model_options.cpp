@@ -15,6 +15,7 @@
 #include "arrays.hpp"
 #include "devices.hpp"
 #include "run_control.hpp"
+#include "thread_warning.hpp"
 #include "widelimit/error.hpp"
 #include "widelimit/gp/fit_fields.hpp"
 #include "widelimit/gp/model.hpp"
@@ -30,11 +31,7 @@ namespace {
 /// Has a model's kernels computed into stores in a folder; what they report is a warning, at once.
 void set_store(gp::ModelOptions& options, const std::filesystem::path& folder) {
   options.store_folder = folder;
-  options.store.report = [](const std::string& message) {
-    const nb::gil_scoped_acquire locked;
-    // Where warnings are errors this one is printed: the work of another thread does not end here.
-    if (PyErr_WarnEx(PyExc_RuntimeWarning, message.c_str(), 1) != 0) PyErr_WriteUnraisable(nullptr);
-  };
+  options.store.report = warn_from_thread;
 }
 
 /// (argument, sentence with values and default) of every row of the table of fitting that Model.fit has.

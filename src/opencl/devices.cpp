@@ -67,11 +67,13 @@ std::string platform_text(cl_platform_id platform, cl_platform_info what) {
 
 Device describe(cl_device_id id, const std::string& platform) {
   Questions ask(id);
+  const auto type = WIDELIMIT_ASKED(cl_device_type, CL_DEVICE_TYPE);
   Device device{.id = id,
                 .name = ask.text(CL_DEVICE_NAME, "CL_DEVICE_NAME"),
                 .platform = platform,
                 .driver = ask.text(CL_DRIVER_VERSION, "CL_DRIVER_VERSION"),
-                .is_gpu = (WIDELIMIT_ASKED(cl_device_type, CL_DEVICE_TYPE) & CL_DEVICE_TYPE_GPU) != 0,
+                .is_gpu = (type & CL_DEVICE_TYPE_GPU) != 0,
+                .is_processor = (type & CL_DEVICE_TYPE_CPU) != 0,
                 .has_double = ask.has_double(),
                 .is_available = false,
                 .memory = WIDELIMIT_ASKED(cl_ulong, CL_DEVICE_GLOBAL_MEM_SIZE),

@@ -13,6 +13,7 @@ struct Device {
   cl_device_id id;
   std::string name, platform, driver;
   bool is_gpu;
+  bool is_processor = false;  ///< The host's own, by a driver like PoCL.
   bool has_double;
   bool is_available;  ///< With a compiler.
   std::uint64_t memory, largest_buffer, local_memory;

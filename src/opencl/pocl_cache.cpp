@@ -9,25 +9,16 @@
 #include <filesystem>
 #include <system_error>
 
+#include "widelimit/files/user_cache.hpp"
+
 namespace widelimit::opencl {
 namespace {
 
-struct Cache {
-  std::filesystem::path folder;
-  std::string from;  ///< What names it.
-};
-
 /// The folder that PoCL takes. No thread of the library sets variables of the environment.
-Cache cache() {
-  // NOLINTBEGIN(concurrency-mt-unsafe)
+files::UserCache cache() {
+  // NOLINTNEXTLINE(concurrency-mt-unsafe)
   if (const char* folder = std::getenv("POCL_CACHE_DIR")) return {folder, "POCL_CACHE_DIR"};
-  const char* caches = std::getenv("XDG_CACHE_HOME");
-  if (caches != nullptr && *caches != '\0')
-    return {std::filesystem::path(caches) / "pocl/kcache", "XDG_CACHE_HOME"};
-  if (const char* home = std::getenv("HOME"))
-    return {std::filesystem::path(home) / ".cache/pocl/kcache", "HOME"};
-  // NOLINTEND(concurrency-mt-unsafe)
-  return {"/tmp/pocl/kcache", "no variable"};
+  return files::user_cache("pocl/kcache").value_or(files::UserCache{"/tmp/pocl/kcache", "no variable"});
 }
 
 /// What keeps a file from being written into a folder, in the system's words; empty if nothing does.
@@ -63,11 +54,11 @@ std::string fatal_pocl_setting() {
 
 std::string pocl_cache_remark(const std::string& platform) {
   if (!is_pocl(platform)) return {};
-  const Cache found = cache();
+  const files::UserCache found = cache();
   const std::string failure = what_fails(found.folder);
   if (failure.empty()) return {};
   return fmt::format("; PoCL keeps what it compiles in {} (by {}), which cannot be written: {}; {}",
-                     found.folder.string(), found.from, failure, remedy);
+                     found.folder.string(), found.variable, failure, remedy);
 }
 
 }  // namespace widelimit::opencl

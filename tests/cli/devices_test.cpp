@@ -149,6 +149,52 @@ TEST_CASE("devices: a program that cannot be built is told with its code, and it
             "the whole log cannot be kept"));
 }
 
+TEST_CASE("devices --tune: a table of forms, the chosen one of which is remembered; a cache that is no good is told") {
+  const TemporaryFolder folder;
+  const auto run = [&](const std::string& variables, const std::string& arguments) {
+    return run_script("export " + variables + "\n\"$WIDELIMIT\" " + arguments);
+  };
+  const std::string cache = "WIDELIMIT_CACHE=" + (folder / "forms").string();
+  const std::string network = "conv-gap:depth=1 --input 5,5,2 --device pocl",
+                    explain = "explain " + network + " --measure 0";
+  const auto tuned = run(cache, "devices --tune " + network);
+  CAPTURE(tuned.errors);
+  REQUIRE(tuned.code == 0);
+  CHECK(tuned.errors.empty());
+  CHECK(has(tuned.output, "conv-gap:depth=1, inputs of 5 x 5 x 2, float, on "));
+  std::smatch chosen;
+  REQUIRE(std::regex_search(tuned.output, chosen,
+                            std::regex(R"(\n  (items=\S+) +[0-9.]+ ms a pair, chosen\n)")));
+  CHECK(has(tuned.output, "  items=64,planes=1,windows=loops "));
+  CHECK(has(tuned.output, "kept in " + (folder / "forms").string()));
+  CHECK(has(run(cache + " WIDELIMIT_DEVICE_FORM=tuned", explain).output,
+            "planes by " + chosen[1].str() + " (remembered)"));
+  CHECK(has(run(cache + " WIDELIMIT_DEVICE_FORM=usual", explain).output, "(fixed by WIDELIMIT_DEVICE_FORM)"));
+  CHECK(has(run(cache, explain).output, "planes by items=64,planes=1,windows=loops (fixed)"));
+  const auto all = nlohmann::json::parse(run(cache, "devices --json --tune " + network).output).at("tuned");
+  REQUIRE(all.size() == 1);
+  CHECK(all[0].at("network") == "conv-gap:depth=1");
+  CHECK(all[0].at("forms").size() >= 6);
+  std::ofstream(folder / "file") << "no folder";
+  const auto unkept = run("WIDELIMIT_CACHE=" + (folder / "file").string(), "devices --tune " + network);
+  CHECK(unkept.code == 0);
+  CHECK(has(unkept.output, "  not kept\n"));
+  CHECK(has(unkept.errors, "widelimit: warning: device: the fastest form cannot be kept"));
+}
+
+TEST_CASE("devices --tune: what belongs to it is refused without it, and so is the CPU") {
+  const auto run = [](const std::string& arguments) {
+    return run_script("\"$WIDELIMIT\" devices " + arguments);
+  };
+  CHECK(run("--input 5,5,2").code == 2);
+  CHECK(run("conv-gap").code == 2);
+  const auto cpu = run("--tune conv-gap --device cpu");
+  CHECK(cpu.code == 1);
+  CHECK(has(cpu.errors, "expected a device, got the CPU"));
+  CHECK(has(run("--tune no-such-network --device pocl").errors, "no-such-network"));
+  CHECK(has(run("--tune conv-gap --input 5,2 --device pocl:9").errors, "expected a device that answers to"));
+}
+
 TEST_CASE("devices: folders that PoCL cannot write are named, with what to do") {
   const Inputs inputs;
   const TemporaryFolder home;

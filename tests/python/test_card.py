@@ -41,11 +41,17 @@ def begun(tmp_path_factory):
 def test_a_step_that_fails_is_said_and_the_others_are_done(begun):
     out, ended = begun
     assert ended.returncode == 1 and "Failed: peer\n" in ended.stdout
-    assert outcomes(out) == [("device", "done"), ("cases", "done"), ("times", "done"), ("peer", "failed"), ("limits", "done")]
+    assert outcomes(out) == [("device", "done"), ("cases", "done"), ("times", "done"), ("tune", "done"),
+                             ("tuned", "done"), ("peer", "failed"), ("limits", "done")]
     (case,) = rows(out / "cases.csv")
     assert case["outcome"] == "agrees" and 0 < float(case["nngp_error"]) < float(case["tolerance"])
-    own, other = rows(out / "times.csv")
-    assert float(own["seconds"]) > 0 and not own["problem"] and "status 1" in other["problem"]
+    own, tuned, other = rows(out / "times.csv")
+    assert all(float(row["seconds"]) > 0 and not row["problem"] for row in (own, tuned)) and "status 1" in other["problem"]
+    assert [own["form"], tuned["form"]] == ["usual", "tuned"]
+    table = (out / "tune.log").read_text()
+    assert table.count("ms a pair") >= 6 and table.count(", chosen") == 1
+    (kept,) = (out / "forms").iterdir()
+    assert f"kept in {kept}" in table
     assert [row["limit"] for row in rows(out / "limits.csv")] == ["float", "double", "memory"]
     (share,) = rows(out / "shares.csv")
     assert 0 < float(share["share_of_peak"]) < 1

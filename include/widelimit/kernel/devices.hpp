@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -44,6 +45,10 @@ struct PlatformDescription {
 /// Of several devices that a choice names the one whose number is `turn` modulo how many they are, as a choice; a
 /// choice of one, or of the CPU, as it is. Throws DeviceError.
 [[nodiscard]] std::string device_in_turn(const std::string& choice, int turn);
+
+/// From now on, what people should know of devices although nothing fails (a form that cannot be kept) is told to
+/// `report`, each text once a process, by any thread; to standard error where this is empty, as in the beginning.
+void report_device_notices(std::function<void(const std::string& notice)> report);
 
 /// What has to be installed before there are devices; empty if nothing is known to be missing.
 [[nodiscard]] std::string missing_for_devices();

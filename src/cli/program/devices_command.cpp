@@ -9,6 +9,7 @@
 
 #include "cli/output/result_text.hpp"
 #include "cli/program/commands.hpp"
+#include "cli/program/device_tuning.hpp"
 #include "cli/program/machine_facts.hpp"
 #include "widelimit/kernel/devices.hpp"
 #include "widelimit/text/visible_text.hpp"
@@ -72,11 +73,17 @@ std::string as_json(const std::vector<DeviceDescription>& devices,
   return document.dump(2) + "\n";
 }
 
-void fill_devices_command(CLI::App& command, const RunContext& /*context*/) {
+void fill_devices_command(CLI::App& command, const RunContext& context) {
   auto json = std::make_shared<bool>(false);
+  auto tuning = std::make_shared<TuningArguments>();
   command.add_flag("--json", *json, "Write it as JSON");
-  command.footer("Devices are those of OpenCL.");
-  command.callback([json] {
+  add_tuning_options(command, *tuning);
+  command.footer(
+      "Devices are those of OpenCL.\n"
+      "Example:\n"
+      "  widelimit devices --tune conv-gap:depth=8 --input 32,32,3 --device gpu");
+  command.callback([json, tuning, &context] {
+    if (tuning->tunes) return tune_devices(*tuning, *json, context);
     const std::vector<DeviceDescription> all = devices();
     const std::vector<PlatformDescription> platforms = device_platforms();
     if (*json)
@@ -90,7 +97,7 @@ void fill_devices_command(CLI::App& command, const RunContext& /*context*/) {
 
 const Command devices_command{"devices",
                               "Lists the devices on which kernels can be computed (--device), their "
-                              "platforms, and what is missing for them",
+                              "platforms, and what is missing for them; tunes them",
                               fill_devices_command};
 
 }  // namespace widelimit::cli

@@ -22,6 +22,7 @@
 #include "cli/program/help_text.hpp"
 #include "cli/program/machine_facts.hpp"
 #include "widelimit/error.hpp"
+#include "widelimit/kernel/devices.hpp"
 #include "widelimit/numerics/memory.hpp"
 #include "widelimit/text/visible_text.hpp"
 
@@ -92,6 +93,7 @@ std::string meant_options(const CLI::App& program) {
 /// Parses the arguments, which runs the command.
 int parse(int argc, char** argv, const ProgramDescription& description) {
   const Interrupt interrupt;
+  report_device_notices([](const std::string& notice) { warn("{}", notice); });
   const auto fail = [&](const std::string& message, int code) {
     return complain(description, message, code);
   };

@@ -250,9 +250,7 @@ Plan explain_geometry(const GramPlan& gram_plan, const Shape& input) {
         (gram_plan.vectors_only
              ? " computes all pairs, the CPU checks the inputs"
              : " computes everything with positions, the CPU what comes after them; planes by " +
-                   (gram_plan.device->measures_form()
-                        ? "the fastest form, which is measured on the first pairs"
-                        : to_string(gram_plan.device->form())));
+                   gram_plan.device->form_text(gram_plan));
   return plan;
 }
 

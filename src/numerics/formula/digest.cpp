@@ -2,6 +2,7 @@
 
 #include <cstdint>
 
+#include "numerics/formula/text_digest.hpp"
 #include "widelimit/numerics/formula/row_formula.hpp"
 
 namespace widelimit::numerics::formula {
@@ -25,8 +26,9 @@ std::string text_of(const RowFormula& formula) {
                      mapped.factor.written(statements));
 }
 
-std::string digest_of(const RowFormula& formula) {
-  const std::string text = text_of(formula);
+std::string digest_of(const RowFormula& formula) { return digest_of(text_of(formula)); }
+
+std::string digest_of(const std::string& text) {
   return fmt::format("{:016x}{:016x}", hash_of(text, 0xcbf29ce484222325U),
                      hash_of(text, 0x9e3779b97f4a7c15U));
 }

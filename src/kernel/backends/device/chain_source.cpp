@@ -9,6 +9,7 @@
 
 #include "kernel/backends/device/chain_text.hpp"
 #include "kernel/backends/device/entry_source.hpp"
+#include "kernel/backends/device/row_windows.hpp"
 #include "kernel/backends/device/smooth_nonlinearities.hpp"
 #include "kernel/backends/device/source_beginning.hpp"
 #include "kernel/plan/primitives.hpp"
@@ -18,16 +19,6 @@ namespace {
 
 using numerics::formula::Precision;
 using numerics::formula::Statements;
-
-constexpr std::array<char, 3> left_axis{'x', 'y', 'z'}, right_axis{'u', 'v', 'w'};
-
-/// A path as a comment has it: names of users may end a line, or continue it.
-std::string in_comment(const std::string& path) {
-  std::string text = path.substr(0, 60);
-  for (char& letter : text)
-    if (letter < ' ' || letter > '~' || letter == '\\' || letter == '?') letter = '_';
-  return text;
-}
 
 /// Writes the statements of one chain.
 class Writer {
@@ -81,7 +72,7 @@ class Writer {
                   const bool left = side == EntrySource::Side::left;
                   return fmt::format(
                       "{}[{}]", left ? "left" : "right",
-                      place(left ? left_ : right_, node, std::to_string(k), left ? left_axis : right_axis));
+                      place(left ? left_ : right_, node, std::to_string(k), left ? left_axes : right_axes));
                 },
             .same = "same && u == x && v == y && w == z"};
   }
@@ -107,15 +98,28 @@ class Writer {
       read_around.insert(chain_.instructions[chain_.instructions[first].inputs[0]].slot);
     std::size_t end = first + 1;
     while (end < chain_.instructions.size() && joins(first, end, read_around)) ++end;
+    const bool finishes = end == chain_.instructions.size() && !options_.records,
+               finishes_later = finishes && has_rows() && memory_.target == nullptr;
     line("barrier(CLK_LOCAL_MEM_FENCE);");
-    open_loop(first);
+    open_loop(first, options_.form.rows);
     in_registers_.clear();
     for (std::size_t i = first; i < end; ++i) write_instruction(i);
     for (std::size_t i = first; i < end; ++i)
-      if (last_reader_[i] >= end) store(i);
-    if (end == chain_.instructions.size() && !options_.records) finish_entry(end - 1);
-    line("}}}}");
+      if (last_reader_[i] >= end || (finishes_later && i + 1 == end)) store(i);
+    if (finishes && !finishes_later) finish_entry(end - 1);
+    text_ += has_rows() ? "}}}}\n" : "}}\n";
+    if (finishes_later) write_sums(end - 1);
     return end;
+  }
+
+  /// Items have other entries of the root than those that their lanes add up.
+  void write_sums(std::size_t root) {
+    line("barrier(CLK_LOCAL_MEM_FENCE);");
+    open_loop(root, 1);
+    in_registers_.clear();
+    declare(root, value(root, 'k'), with_ntk() ? value(root, 't') : "0");
+    finish_entry(root);
+    line("}}}}");
   }
 
   /// Keeps an entry of the root, or adds it to the sum of its plane.
@@ -126,7 +130,7 @@ class Writer {
       if (target == nullptr)
         add_to_part(kernel, root);
       else
-        line("{} = {}{};", kept(*target, kernel, names_of(left_axis), names_of(right_axis)), kernel, root);
+        line("{} = {}{};", kept(*target, kernel, names_of(left_axes), names_of(right_axes)), kernel, root);
     }
   }
 
@@ -160,8 +164,10 @@ class Writer {
                        planes.place(displacements, left));
   }
 
-  /// Offsets, extents and positions of the plane of an instruction.
-  void open_loop(std::size_t i) {
+  [[nodiscard]] bool has_rows() const { return options_.form.rows > 1; }
+
+  /// Offsets, extents and positions of the plane of an instruction, by single entries or by several rows of a column.
+  void open_loop(std::size_t i, Index rows) {
     line("{{");
     write_offsets(i, "e");
     const Index3 &left = left_size(i), &right = right_size(i);
@@ -173,22 +179,35 @@ class Writer {
              right[k]);
       }
     }
-    line("const int count = {};", product_of_extents());
+    if (rows > 1) line("const int blocks = (n1 + {}) / {};", rows - 1, rows);
+    line("const int count = {};", product_of_extents(rows > 1 ? "blocks" : "n1"));
     line("for (int n = lane; n < {}; n += {}) {{", options_.form.planes > 1 ? "(works ? count : 0)" : "count",
          options_.form.items);
-    line("const int z = n % n2{}, rest = n / n2, y = rest % n1{}, x = rest / n1{};", origin(2), origin(1),
-         origin(0));
-    for (std::size_t k = 0; k < 3; ++k)
-      line("const int piece{0} = {1}, {2} = {3} + (piece{0} ? e{0}1 : e{0}0);", k, piece(k, right[k]),
-           right_axis[k], left_axis[k]);
+    if (rows == 1) {
+      line("const int z = n % n2{}, rest = n / n2, y = rest % n1{}, x = rest / n1{};", origin(2), origin(1),
+           origin(0));
+    } else {
+      line("const int z = n % n2{}, rest = n / n2, y0 = rest % blocks * {}{}, x = rest / blocks{};",
+           origin(2), rows, origin(1), origin(0));
+      if (sums_window(i)) write_window_of_rows(i);
+      line("for (int row = 0; row < {}; ++row) {{", rows);
+      line("const int y = y0 + row;");
+      line("if (y < n1{}) {{", origin(1));
+    }
+    for (std::size_t k = 0; k < 3; ++k) text_ += piece_text(k, right[k]);
     line("const int a = (x * {} + y) * {} + z;", left[1], left[2]);
   }
+  [[nodiscard]] std::string piece_text(std::size_t k, Index right) const {
+    return fmt::format("const int piece{0} = {1}, {2} = {3} + (piece{0} ? e{0}1 : e{0}0);\n", k,
+                       piece(k, right), right_axes[k], left_axes[k]);
+  }
 
-  [[nodiscard]] std::string product_of_extents() const {
+  [[nodiscard]] std::string product_of_extents(const char* rows) const {
     std::string some;
     for (std::size_t k = 0; k < 3; ++k)
       if (!places_.whole[k]) some += fmt::format("{}n{} > 0", some.empty() ? "" : " && ", k);
-    return some.empty() ? "n0 * n1 * n2" : some + " ? n0 * n1 * n2 : 0";
+    const std::string all = fmt::format("n0 * {} * n2", rows);
+    return some.empty() ? all : fmt::format("{} ? {} : 0", some, all);
   }
   [[nodiscard]] std::string origin(std::size_t k) const {
     return places_.whole[k] ? "" : fmt::format(" + origin{}", k);
@@ -196,7 +215,7 @@ class Writer {
   /// Whether the position belongs to the second offset.
   [[nodiscard]] std::string piece(std::size_t k, Index right) const {
     return places_.whole[k] && places_.offsets[k].size() > 1
-               ? fmt::format("{} + e{}0 >= {}", left_axis[k], k, right)
+               ? fmt::format("{} + e{}0 >= {}", left_axes[k], k, right)
                : "0";
   }
 
@@ -227,7 +246,7 @@ class Writer {
     const NodeId node = chain_.instructions[i].node;
     const auto entry = [&](char kernel) -> std::string {
       return is_kept(node)
-                 ? kept(memory_.kept.nodes.at(node), kernel, names_of(left_axis), names_of(right_axis))
+                 ? kept(memory_.kept.nodes.at(node), kernel, names_of(left_axes), names_of(right_axes))
                  : "0";
     };
     entries_.declare(i, entry('k'), with_ntk() ? entry('t') : "0");
@@ -250,8 +269,8 @@ class Writer {
     const Index channels = left_.arrays[node];
     line("real sum{} = 0;", i);
     line("for (int c = 0; c < {}; ++c)", channels);
-    line("sum{0} = fma(left[{1}], right[{2}], sum{0});", i, place(left_, node, "c", left_axis),
-         place(right_, node, "c", right_axis));
+    line("sum{0} = fma(left[{1}], right[{2}], sum{0});", i, place(left_, node, "c", left_axes),
+         place(right_, node, "c", right_axes));
     declare(i, fmt::format("sum{} * {}", i, literal(1 / static_cast<double>(channels))), "0");
   }
 
@@ -270,10 +289,11 @@ class Writer {
       declare(i, value(chain_.instructions[i].inputs[0], 'k'),
               with_ntk() ? value(chain_.instructions[i].inputs[0], 't') : "0");
     } else {
-      declare(i, "0", "0");
+      const bool is_summed = has_rows() && sums_window(i);
+      declare(i, is_summed ? "window_k[row]" : "0", is_summed && with_ntk() ? "window_t[row]" : "0");
       if (affine_kind(node) == AffineKind::circular)
         write_around(i, window, true);
-      else
+      else if (!is_summed)
         write_window(i, window);
     }
     entries_.write_affine(i, scale, node.bias_variance, node.weights == AffineNode::Weights::trained);
@@ -282,40 +302,48 @@ class Writer {
 
   /// Adds the entries that the window at this entry sees in both inputs.
   void write_window(std::size_t i, const Window3& window) {
-    const std::size_t source = chain_.instructions[i].inputs[0];
-    const Index3 &left = left_size(source), &right = right_size(source);
-    const Index3 front = window.front(left);
+    const std::size_t source = chain_.instructions[i].inputs[0], slot = chain_.instructions[source].slot;
+    const Index3 &left = left_size(source), &right = right_size(source), front = window.front(left);
     line("{{");
     write_offsets(source, "f");
-    for (std::size_t k = 0; k < 3; ++k) {
-      const auto end = [&](Index size) { return window.end[k] < 0 ? size : std::min(window.end[k], size); };
-      line("const int f{0} = piece{0} ? f{0}1 : f{0}0, at{0} = {1} * {2} - {3};", k, window.stride[k],
-           left_axis[k], front[k]);
-      line(
-          "const int from{0} = max(max({1}, {1} - f{0}), at{0}), to{0} = min(min({2}, {3} - f{0}), at{0} + "
-          "{4});",
-          k, window.begin[k], end(left[k]), end(right[k]), window.size[k]);
-    }
-    const std::size_t slot = chain_.instructions[source].slot;
-    if (options_.form.unrolled && product(window.size) <= most_unrolled)
-      text_ += written_positions(window.size, left,
-                                 [&](const std::string& place) { return added_position(i, slot, place); });
-    else
-      write_positions_loop(i, slot, left);
+    for (std::size_t k = 0; k < 3; ++k) text_ += seen_positions(k, window, front[k], left[k], right[k]);
+    const auto added = [&](const std::string& place) {
+      std::string text = fmt::format("k{} += slot_k{}[{}];\n", i, slot, place);
+      if (with_ntk()) text += fmt::format("t{} += slot_t{}[{}];\n", i, slot, place);
+      return text;
+    };
+    text_ += options_.form.unrolled && product(window.size) <= most_unrolled
+                 ? written_positions(window.size, left, added)
+                 : looped_positions(left, added("b"));
     line("}}");
   }
-  void write_positions_loop(std::size_t i, std::size_t slot, const Index3& size) {
-    line("for (int i = from0; i < to0; ++i)");
-    line("for (int j = from1; j < to1; ++j)");
-    line("for (int m = from2; m < to2; ++m) {{");
-    line("const int b = (i * {} + j) * {} + m;", size[1], size[2]);
-    text_ += added_position(i, slot, "b");
-    line("}}");
+
+  /// Whether an instruction sums entries of a slot.
+  [[nodiscard]] bool sums_window(std::size_t i) const {
+    if (!moves_windows(i)) return false;
+    const auto* node = std::get_if<AffineNode>(&operation(i));
+    return node != nullptr && affine_kind(*node) != AffineKind::single_position &&
+           affine_kind(*node) != AffineKind::circular;
   }
-  [[nodiscard]] std::string added_position(std::size_t i, std::size_t slot, const std::string& place) const {
-    std::string text = fmt::format("k{} += slot_k{}[{}];\n", i, slot, place);
-    if (with_ntk()) text += fmt::format("t{} += slot_t{}[{}];\n", i, slot, place);
-    return text;
+  /// The sums of the windows at all rows of an item, in the order of write_window().
+  void write_window_of_rows(std::size_t i) {
+    const std::size_t source = chain_.instructions[i].inputs[0];
+    const Window3 window(std::get<AffineNode>(operation(i)).window);
+    const Index3 &left = left_size(source), &right = right_size(source), front = window.front(left);
+    const auto seen = [&](std::size_t k) {
+      return piece_text(k, right_size(i)[k]) + seen_positions(k, window, front[k], left[k], right[k]);
+    };
+    write_offsets(source, "f");
+    text_ += windows_of_rows({.rows = options_.form.rows,
+                              .window = window.size,
+                              .front = front[1],
+                              .source = left,
+                              .slot = chain_.instructions[source].slot,
+                              .with_ntk = with_ntk(),
+                              .unrolled = options_.form.unrolled,
+                              .across = seen(0) + seen(2),
+                              .along = seen(1),
+                              .has_row = "y < n1" + origin(1)});
   }
 
   /// The same from what is kept, for windows that go around the border, or see nothing beyond it.
@@ -333,8 +361,8 @@ class Writer {
         line("if ({0}{1} < {2} || {0}{1} >= {3}) continue;", name, k, window.begin[k],
              window.end[k] < 0 ? size : std::min(window.end[k], size));
       };
-      position('a', left_axis[k], left_front[k], left[k]);
-      position('b', right_axis[k], right_front[k], right[k]);
+      position('a', left_axes[k], left_front[k], left[k]);
+      position('b', right_axes[k], right_front[k], right[k]);
     }
     const KeptPlanes& planes = memory_.kept.nodes.at(source);
     for (const char kernel : {'k', 't'})
@@ -385,7 +413,7 @@ ChainSource::ChainSource(const Program& program, const Chain& chain, const PairG
                          const StateLayout& right, const ChainMemory& memory,
                          const ChainSourceOptions& options) {
   const bool with_ntk = options.kernel == Kernel::with_ntk;
-  const auto [items, beside, unrolled] = options.form;
+  const Index items = options.form.items, beside = options.form.planes;
   const Index most = largest_plane(chain, geometry), turns = turns_of(options);
   local_bytes_ = static_cast<std::size_t>(beside) * chain_plane_bytes(chain, geometry, options);
   text_ += source_beginning(options.precision);
@@ -397,19 +425,7 @@ ChainSource::ChainSource(const Program& program, const Chain& chain, const PairG
           ? "const int lane = (int)get_local_id(0);\n"
           : fmt::format("const int lane = (int)get_local_id(0) % {0}, beside = (int)get_local_id(0) / {0};\n",
                         items);
-  const auto slot_planes = [&](char kernel, std::size_t slot) {
-    if (beside == 1) {
-      text_ += fmt::format("local real slot_{}{}[{}];\n", kernel, slot, most);
-      return;
-    }
-    text_ +=
-        fmt::format("local real all_{0}{1}[{2}];\nlocal real* slot_{0}{1} = all_{0}{1} + {3} * beside;\n",
-                    kernel, slot, most * beside, most);
-  };
-  for (std::size_t slot = 0; slot < chain.slot_count; ++slot) {
-    slot_planes('k', slot);
-    if (with_ntk) slot_planes('t', slot);
-  }
+  text_ += local_planes(chain.slot_count, most, beside, with_ntk);
   text_ += beside == 1 ? "const ulong group = get_group_id(0);\n"
                        : fmt::format("const ulong group = get_group_id(0) * {} + beside;\n", beside);
   Writer writer(program, chain, geometry, of_chain, places, left, right, memory, options);
@@ -421,17 +437,7 @@ ChainSource::ChainSource(const Program& program, const Chain& chain, const PairG
       "global real* numbers = kept + group / shares * {1};\n",
       states, (with_ntk ? 2 : 1) * memory.kept.size);
   text_ += sums_of_turns(turns);
-  if (beside > 1)
-    // Barriers must be reached by all items of a group: shares without a plane left go through the last one without
-    // work.
-    text_ += fmt::format(
-        "for (int first = 0; first < {0}; first += (int)shares) {{\n"
-        "const int wanted = first + (int)(group % shares), works = wanted < {0}, plane = works ? wanted : "
-        "{1};\n",
-        places.planes(), places.planes() - 1);
-  else
-    text_ += fmt::format("for (int plane = (int)(group % shares); plane < {}; plane += (int)shares) {{\n",
-                         places.planes());
+  text_ += loop_of_share(places.planes(), beside);
   const auto size = [&](std::size_t k) { return places.offsets[k].size(); };
   text_ += fmt::format("const int d2 = plane % {0}, d1 = plane / {0} % {1}, d0 = plane / {2};\n", size(2),
                        size(1), size(1) * size(2));

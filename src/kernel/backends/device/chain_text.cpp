@@ -74,6 +74,40 @@ std::size_t chain_plane_bytes(const Chain& chain, const PairGeometry& geometry,
          (options.precision == Precision::wide ? sizeof(double) : sizeof(float));
 }
 
+std::string in_comment(const std::string& path) {
+  std::string text = path.substr(0, 60);
+  for (char& letter : text)
+    if (letter < ' ' || letter > '~' || letter == '\\' || letter == '?') letter = '_';
+  return text;
+}
+
+std::string local_planes(std::size_t slots, Index entries, Index beside, bool with_ntk) {
+  std::string text;
+  for (std::size_t slot = 0; slot < slots; ++slot)
+    for (const char kernel : {'k', 't'}) {
+      if (kernel == 't' && !with_ntk) continue;
+      text += beside == 1
+                  ? fmt::format("local real slot_{}{}[{}];\n", kernel, slot, entries)
+                  : fmt::format(
+                        "local real all_{0}{1}[{2}];\nlocal real* slot_{0}{1} = all_{0}{1} + {3} * beside;\n",
+                        kernel, slot, entries * beside, entries);
+    }
+  return text;
+}
+
+std::string loop_of_share(Index planes, Index beside) {
+  // Barriers must be reached by all items of a group: shares without a plane left go through the last one without
+  // work.
+  return beside > 1
+             ? fmt::format(
+                   "for (int first = 0; first < {0}; first += (int)shares) {{\n"
+                   "const int wanted = first + (int)(group % shares), works = wanted < {0}, plane = works ? "
+                   "wanted : {1};\n",
+                   planes, planes - 1)
+             : fmt::format("for (int plane = (int)(group % shares); plane < {}; plane += (int)shares) {{\n",
+                           planes);
+}
+
 std::string sums_of_turns(Index turns) {
   std::string text;
   for (Index turn = 0; turn < turns; ++turn)
@@ -111,6 +145,23 @@ std::string sums_of_shares(const ChainSourceOptions& options) {
         turn * options.form.items, lanes, 2 * lanes, 3 * lanes, turn);
   text += "real sum_k = sum_k0, low_k = low_k0, sum_t = sum_t0, low_t = low_t0;\n";
   return text + added_lanes(lanes);
+}
+
+std::string seen_positions(std::size_t axis, const Window3& window, Index front, Index left, Index right) {
+  const auto end = [&](Index size) { return window.end[axis] < 0 ? size : std::min(window.end[axis], size); };
+  return fmt::format(
+      "const int f{0} = piece{0} ? f{0}1 : f{0}0, at{0} = {1} * {2} - {3};\n"
+      "const int from{0} = max(max({4}, {4} - f{0}), at{0}), to{0} = min(min({5}, {6} - f{0}), at{0} + "
+      "{7});\n",
+      axis, window.stride[axis], left_axes[axis], front, window.begin[axis], end(left), end(right),
+      window.size[axis]);
+}
+
+std::string looped_positions(const Index3& size, const std::string& added) {
+  return fmt::format(
+      "for (int i = from0; i < to0; ++i)\nfor (int j = from1; j < to1; ++j)\n"
+      "for (int m = from2; m < to2; ++m) {{\nconst int b = (i * {} + j) * {} + m;\n{}}}\n",
+      size[1], size[2], added);
 }
 
 std::string written_positions(const Index3& window, const Index3& size,

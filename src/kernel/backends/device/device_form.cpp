@@ -16,6 +16,8 @@ namespace {
 
 constexpr std::array<Index, 4> planes_side_by_side{1, 2, 4, most_side_by_side};
 
+constexpr std::array<Index, 4> rows_of_item{1, 2, 4, 8};
+
 /// What items are of all lanes: fewer than an eighth leave most of a plane to each.
 constexpr std::array<Index, 4> parts_of_lanes{1, 2, 4, 8};
 
@@ -34,7 +36,8 @@ bool is_in_group(Index items, Index planes, std::size_t largest_group) {
 }
 
 bool fits(const DeviceForm& form, const FormLimits& limits) {
-  return is_in_group(form.items, form.planes, limits.largest_group) && limits.shares % form.planes == 0 &&
+  return (form.rows == 1 || limits.has_rows) && is_in_group(form.items, form.planes, limits.largest_group) &&
+         limits.shares % form.planes == 0 &&
          static_cast<std::uint64_t>(form.planes) * limits.plane_bytes <= limits.local_memory;
 }
 
@@ -71,13 +74,15 @@ void read_field(const std::string& text, const std::string& field, Index lanes, 
     form.items = number_of(text, name, value, items_of(lanes));
   } else if (name == "planes") {
     form.planes = number_of(text, name, value, planes_side_by_side);
+  } else if (name == "rows") {
+    form.rows = number_of(text, name, value, rows_of_item);
   } else if (name == "windows" && (value == "loops" || value == "unrolled")) {
     form.unrolled = value == "unrolled";
   } else {
     throw_bad_form(
         text,
-        fmt::format("expected items=N, planes=N, windows=loops or windows=unrolled, with commas between "
-                    "them, not \"{}\"",
+        fmt::format("expected items=N, planes=N, rows=N, windows=loops or windows=unrolled, with commas "
+                    "between them, not \"{}\"",
                     field));
   }
 }
@@ -85,8 +90,9 @@ void read_field(const std::string& text, const std::string& field, Index lanes, 
 }  // namespace
 
 std::string to_string(const DeviceForm& form) {
-  return fmt::format("items={},planes={},windows={}", form.items, form.planes,
-                     form.unrolled ? "unrolled" : "loops");
+  return fmt::format("items={},planes={},windows={}{}", form.items, form.planes,
+                     form.unrolled ? "unrolled" : "loops",
+                     form.rows == 1 ? "" : fmt::format(",rows={}", form.rows));
 }
 
 std::string forced_form() {
@@ -111,18 +117,20 @@ DeviceForm parse_device_form(const std::string& text, const DeviceForm& usual, I
 
 DeviceForm fitting_form(const DeviceForm& wanted, const FormLimits& limits) {
   DeviceForm form = wanted;
+  if (!limits.has_rows) form.rows = 1;
   while (form.planes > 1 && !fits(form, limits)) form.planes /= 2;
   return form;
 }
 
 std::vector<DeviceForm> device_forms(const FormLimits& limits) {
   std::vector<DeviceForm> forms;
-  for (const bool unrolled : {false, true})
-    for (const Index planes : planes_side_by_side)
-      for (const Index items : items_of(limits.lanes)) {
-        const DeviceForm form{.items = items, .planes = planes, .unrolled = unrolled};
-        if (fits(form, limits)) forms.push_back(form);
-      }
+  for (const Index rows : rows_of_item)
+    for (const bool unrolled : {false, true})
+      for (const Index planes : planes_side_by_side)
+        for (const Index items : items_of(limits.lanes)) {
+          const DeviceForm form{.items = items, .planes = planes, .unrolled = unrolled, .rows = rows};
+          if (fits(form, limits)) forms.push_back(form);
+        }
   return forms;
 }
 
@@ -150,10 +158,18 @@ DeviceForm search_form(const FormLimits& limits, const std::function<double(cons
       if (differs_only_there(form)) times.push_back(time_of(form));
     best = fastest_form(times);
   };
-  choose([&](const DeviceForm& form) { return form.items == best.items && form.planes == best.planes; });
-  choose(
-      [&](const DeviceForm& form) { return form.unrolled == best.unrolled && form.planes == best.planes; });
-  choose([&](const DeviceForm& form) { return form.unrolled == best.unrolled && form.items == best.items; });
+  // Forms that differ in one property only from the best so far: each takes the others for given.
+  const auto choose_by = [&](auto DeviceForm::*property) {
+    const DeviceForm before = best;
+    choose([&](DeviceForm form) {
+      form.*property = before.*property;
+      return form == before;
+    });
+  };
+  choose_by(&DeviceForm::unrolled);
+  choose_by(&DeviceForm::items);
+  choose_by(&DeviceForm::planes);
+  choose_by(&DeviceForm::rows);
   return best;
 }
 

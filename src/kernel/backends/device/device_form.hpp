@@ -18,6 +18,7 @@ struct DeviceForm {
   Index items;            ///< Work-items that share a plane.
   Index planes = 1;       ///< Planes that a work-group evaluates side by side, each by items of its own.
   bool unrolled = false;  ///< Whether windows are written out position by position, or as loops.
+  Index rows = 1;  ///< Of a column that an item has at once, with what their windows share in registers.
 
   friend bool operator==(const DeviceForm&, const DeviceForm&) = default;
 };
@@ -29,16 +30,15 @@ struct FormLimits {
   std::uint64_t local_memory;  ///< Bytes of a work-group.
   std::size_t plane_bytes;     ///< Bytes that a plane takes of these.
   Index shares;                ///< Of a pair; planes that are evaluated side by side belong to one pair.
+  bool has_rows =
+      false;  ///< Whether all planes of the chain have the same rows, so that items can have several.
 };
 
-/// As forms are written: "items=64,planes=2,windows=unrolled" (or `loops`).
+/// As forms are written: "items=64,planes=2,windows=unrolled" (or `loops`), and ",rows=4" unless it is 1.
 [[nodiscard]] std::string to_string(const DeviceForm& form);
 
 /// The variable of the environment that forces a form.
 constexpr const char* form_variable = "WIDELIMIT_DEVICE_FORM";
-
-/// What that variable holds instead of a form where the form is to be measured.
-constexpr const char* measured_form = "measured";
 
 /// What that variable holds; empty if nothing is forced.
 [[nodiscard]] std::string forced_form();
@@ -48,7 +48,8 @@ constexpr const char* measured_form = "measured";
 [[nodiscard]] DeviceForm parse_device_form(const std::string& text, const DeviceForm& usual, Index lanes,
                                            std::size_t largest_group);
 
-/// The form with as many planes side by side as the limits leave room for, and no more than `wanted` has.
+/// The form with as many planes side by side as the limits leave room for, and no more than `wanted` has, and with one
+/// row where the planes of the chain have others.
 [[nodiscard]] DeviceForm fitting_form(const DeviceForm& wanted, const FormLimits& limits);
 
 /// All forms that fit, the usual one (all lanes, one plane, loops) first.
@@ -64,9 +65,9 @@ struct FormTime {
 /// change with what else a machine does. Throws std::invalid_argument if there is none.
 [[nodiscard]] DeviceForm fastest_form(std::span<const FormTime> times);
 
-/// The form that is the fastest by seconds_of(), found property by property: windows, then items, then planes, each
-/// with the best of those before it. At most nine forms are asked for, each once, the usual one first: a compiler takes
-/// longer for each than its work does.
+/// The form that is the fastest by seconds_of(), found property by property: windows, then items, then planes,
+/// then rows, each with the best of those before it. At most twelve forms are asked for, each once, the usual one
+/// first: a compiler takes longer for each than its work does.
 [[nodiscard]] DeviceForm search_form(const FormLimits& limits,
                                      const std::function<double(const DeviceForm&)>& seconds_of);
 

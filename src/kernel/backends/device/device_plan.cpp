@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
-#include <limits>
 
 #include "kernel/backends/device/device_support.hpp"
 #include "kernel/run/gram_plan.hpp"
@@ -19,13 +18,16 @@ namespace {
 /// vectors.
 constexpr Index group_of_gpu = 128, group_of_cpu = 64;
 
-/// The form that is forced, or one group for each plane.
-DeviceForm form_of(const opencl::Device& device, Index lanes) {
-  const DeviceForm usual{.items = lanes};
-  const std::string forced = forced_form();
-  return forced.empty() || forced == measured_form
-             ? usual
-             : parse_device_form(forced, usual, lanes, device.largest_group);
+Index group_of(const opencl::Device& device) {
+  return std::min<Index>(device.is_gpu ? group_of_gpu : group_of_cpu,
+                         static_cast<Index>(device.largest_group));
+}
+
+const StateLayout& largest_layout(const GramPlan& plan) {
+  return std::max_element(
+             plan.state_layouts.begin(), plan.state_layouts.end(),
+             [](const auto& one, const auto& other) { return one.second.size < other.second.size; })
+      ->second;
 }
 
 /// Items along the square work-groups of products.
@@ -40,15 +42,14 @@ constexpr Index most_sum_bytes = Index{64} << 20, largest_side = 256;
 }  // namespace
 
 DevicePlan::DevicePlan(std::vector<std::shared_ptr<opencl::Session>> sessions, const GramPlan& plan,
-                       std::size_t scalar_bytes)
+                       std::size_t scalar_bytes, Index pairs)
     : sessions_{std::move(sessions)},
       precision_{scalar_bytes == sizeof(float) && !plan.in_double ? numerics::formula::Precision::narrow
-                                                                  : numerics::formula::Precision::wide} {
+                                                                  : numerics::formula::Precision::wide},
+      group_{group_of(session().device())},
+      choice_(session().device(), group_, pairs) {
   const opencl::Device& device = session().device();
-  group_ =
-      std::min<Index>(device.is_gpu ? group_of_gpu : group_of_cpu, static_cast<Index>(device.largest_group));
-  form_ = form_of(device, group_);
-  measures_form_ = !plan.vectors_only && forced_form() == measured_form;
+  if (plan.vectors_only) choice_.take_usual();
   require_no_gaps(device_gaps(plan.program), device.name);
   require_precision(device, precision_);
   smooth_ = std::make_unique<SmoothTables>(plan.program, precision_, plan.kernel);
@@ -70,12 +71,12 @@ void DevicePlan::make_vectors(const GramPlan& plan) {
       DeviceVectorPlan{std::move(source), std::move(inputs), product_source(precision_, side), side});
 }
 
-ChainSourceOptions DevicePlan::source_options(Kernel kernel) const {
+ChainSourceOptions DevicePlan::source_options(Kernel kernel, const DeviceForm& form) const {
   const opencl::Device& device = session().device();
   return {.precision = precision_,
           .kernel = kernel,
           .group = group_,
-          .form = form_,
+          .form = form,
           .largest_group = device.largest_group,
           .local_memory = device.local_memory};
 }
@@ -102,60 +103,70 @@ void DevicePlan::require_memory(const DevicePair& pair) const {
 const DevicePair& DevicePlan::pair(const GramPlan& plan, const StateLayout& left,
                                    const StateLayout& right) const {
   const std::scoped_lock lock(making_);
-  std::tuple key(left.shape, right.shape, to_string(form_));
+  std::tuple key(left.shape, right.shape, to_string(choice_.form()));
   if (const auto found = pairs_.find(key); found != pairs_.end()) return found->second;
   // It is kept once it is complete: the next caller must not find what an error left of it.
-  return pairs_.emplace(std::move(key), steps_of(plan, left, right)).first->second;
+  return pairs_.emplace(std::move(key), steps_of(plan, left, right, choice_.form())).first->second;
 }
 
-DevicePair DevicePlan::steps_of(const GramPlan& plan, const StateLayout& left,
-                                const StateLayout& right) const {
+DevicePair DevicePlan::steps_of(const GramPlan& plan, const StateLayout& left, const StateLayout& right,
+                                const DeviceForm& form) const {
   const PairGeometry geometry =
       make_geometry(plan.program, left.shape, right.shape, Purpose::result, plan.demand_everything);
-  DevicePair pair = pair_steps(plan.program, geometry, left, right, source_options(plan.kernel));
+  DevicePair pair = pair_steps(plan.program, geometry, left, right, source_options(plan.kernel, form));
   require_memory(pair);
   return pair;
 }
 
 DeviceForm DevicePlan::form() const {
   const std::scoped_lock lock(making_);
-  return form_;
+  return choice_.form();
 }
 
-void DevicePlan::measure_form(const GramPlan& plan, const StateLayout& left, const StateLayout& right,
-                              const std::function<double(const DevicePair&)>& seconds_of) const {
-  const std::scoped_lock lock(making_);
-  if (!measures_form_) return;
-  const DeviceForm usual = form_;
-  const opencl::Device& device = session().device();
-  // Steps take what fits their planes: forms that do not differ there have the source of one that was timed.
-  const FormLimits limits{.lanes = group_,
-                          .largest_group = device.largest_group,
-                          .local_memory = device.local_memory,
-                          .plane_bytes = 0,
-                          .shares = most_side_by_side};
-  try {
-    form_ = search_form(limits, [&](const DeviceForm& form) {
-      form_ = form;
-      try {
-        return seconds_of(steps_of(plan, left, right));
-      } catch (const DeviceError&) {
-        if (form == usual) throw;
-        return std::numeric_limits<double>::infinity();
-      }
-    });
-  } catch (...) {
-    form_ = usual;
-    throw;
+std::optional<FormKey> DevicePlan::form_key(const GramPlan& plan) const {
+  const StateLayout& largest = largest_layout(plan);
+  std::vector<std::string> sources;
+  bool has_forms = false;
+  for (DeviceStep& step : steps_of(plan, largest, largest, choice_.usual()).steps) {
+    has_forms = has_forms || step.form;
+    sources.push_back(std::move(step.source));
   }
-  measures_form_ = false;
+  if (!has_forms) return {};
+  const opencl::Device& device = session().device();
+  return FormKey{device.name, device.platform, device.driver, chain_digest(sources)};
+}
+
+std::string DevicePlan::form_text(const GramPlan& plan) const {
+  const std::scoped_lock lock(making_);
+  const auto key = form_key(plan);
+  return key ? choice_.text(*key) : "the only form that their steps have";
+}
+
+void DevicePlan::choose_form(const GramPlan& plan, const StateLayout& left, const StateLayout& right,
+                             const StepTrials& trials) const {
+  const std::scoped_lock lock(making_);
+  if (!choice_.is_open()) return;
+  const auto key = form_key(plan);
+  if (!key) return choice_.take_usual();
+  const Shape& largest = largest_layout(plan).shape;
+  const auto in_form = [&](const auto& trial) {
+    return [&](const DeviceForm& form) { return trial(steps_of(plan, left, right, form)); };
+  };
+  choice_.settle(*key, left.shape == largest && right.shape == largest,
+                 {in_form(trials.try_pair), in_form(trials.measure)});
+}
+
+void DevicePlan::measure_anew() const {
+  const std::scoped_lock lock(making_);
+  if (!vectors_) choice_.measure_anew();
 }
 
 const DevicePair& DevicePlan::records(const GramPlan& plan, const StateLayout& state) const {
   const std::scoped_lock lock(making_);
   if (const auto found = records_.find(state.shape); found != records_.end()) return found->second;
   const PairGeometry geometry = make_geometry(plan.program, state.shape, state.shape, Purpose::state, false);
-  DevicePair pair = record_steps(plan.program, geometry, state, source_options(Kernel::nngp_only));
+  DevicePair pair =
+      record_steps(plan.program, geometry, state, source_options(Kernel::nngp_only, choice_.form()));
   require_memory(pair);
   return records_.emplace(state.shape, std::move(pair)).first->second;
 }

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "kernel/backends/device/device_steps.hpp"
+#include "kernel/backends/device/form_choice.hpp"
 #include "kernel/backends/device/product_source.hpp"
 #include "kernel/backends/device/smooth_nonlinearities.hpp"
 #include "kernel/backends/device/vector_source.hpp"
@@ -29,14 +30,19 @@ struct DeviceVectorPlan {
   Index group_side;      ///< Of those.
 };
 
+/// How the steps of pairs in some form are timed: see FormTrials.
+struct StepTrials {
+  std::function<double(const DevicePair&)> try_pair, measure;
+};
+
 /// How a plan is computed on a device, or on several equal ones: the sources of its steps. What comes after the
 /// positions stays on the CPU, unless nothing has positions.
 class DevicePlan {
  public:
   /// Throws DeviceError, naming the layers, if the device cannot compute the plan.
-  /// `sessions`: of equal devices, which share the tiles.
+  /// `sessions`: of equal devices, which share the tiles. `pairs`: of the run.
   DevicePlan(std::vector<std::shared_ptr<opencl::Session>> sessions, const GramPlan& plan,
-             std::size_t scalar_bytes);
+             std::size_t scalar_bytes, Index pairs);
 
   // The plan is that whose member this is: plans are moved while they are made.
 
@@ -57,12 +63,18 @@ class DevicePlan {
   [[nodiscard]] Index group() const { return group_; }
   /// How chains are evaluated; where planes are too large for it, fewer are side by side.
   [[nodiscard]] DeviceForm form() const;
-  /// Whether the form is still to be measured, on the first pairs.
-  [[nodiscard]] bool measures_form() const { return measures_form_; }
-  /// Measures it, once, by the seconds that seconds_of() says for the steps of pairs in some form. Other threads wait.
-  /// Forms that the device refuses are left out, but for the usual one.
-  void measure_form(const GramPlan& plan, const StateLayout& left, const StateLayout& right,
-                    const std::function<double(const DevicePair&)>& seconds_of) const;
+  /// The same for people, and where it comes from, or will.
+  [[nodiscard]] std::string form_text(const GramPlan& plan) const;
+  /// Whether the form is still to be chosen, on the first pairs.
+  [[nodiscard]] bool chooses_form() const { return choice_.is_open(); }
+  /// Chooses it, once, by trials of pairs of these states; other threads wait. What is measured is kept for later
+  /// processes if the states are those of the largest inputs, by which it is found again.
+  void choose_form(const GramPlan& plan, const StateLayout& left, const StateLayout& right,
+                   const StepTrials& trials) const;
+  /// Has the form measured, whatever is forced or remembered; of vectors there is none to measure.
+  void measure_anew() const;
+  /// How the form was chosen, once no thread computes.
+  [[nodiscard]] const FormChoice& choice() const { return choice_; }
   /// The memory of `wanted` that states may take there: each half of it is a buffer. No more than other programs leave
   /// when it is first asked for. DeviceError if that is next to nothing.
   [[nodiscard]] std::size_t state_memory(std::size_t wanted) const;
@@ -70,9 +82,11 @@ class DevicePlan {
   [[nodiscard]] Index tile_side(const GramPlan& plan, const Shape& shape) const;
 
  private:
-  [[nodiscard]] ChainSourceOptions source_options(Kernel kernel) const;
-  [[nodiscard]] DevicePair steps_of(const GramPlan& plan, const StateLayout& left,
-                                    const StateLayout& right) const;
+  [[nodiscard]] ChainSourceOptions source_options(Kernel kernel, const DeviceForm& form) const;
+  [[nodiscard]] DevicePair steps_of(const GramPlan& plan, const StateLayout& left, const StateLayout& right,
+                                    const DeviceForm& form) const;
+  /// By what the form is found again: the largest inputs, in the usual form. Empty if no step has forms.
+  [[nodiscard]] std::optional<FormKey> form_key(const GramPlan& plan) const;
   /// Throws DeviceError if a step needs more memory than there is.
   void require_memory(const DevicePair& pair) const;
 
@@ -82,8 +96,7 @@ class DevicePlan {
   mutable std::atomic<std::size_t> dealt_ = 0;
   numerics::formula::Precision precision_;
   Index group_;
-  mutable DeviceForm form_;  ///< By making_, once the plan is made.
-  mutable std::atomic<bool> measures_form_ = false;
+  mutable FormChoice choice_;  ///< By making_, once the plan is made.
   std::unique_ptr<SmoothTables> smooth_;
   std::optional<DeviceVectorPlan> vectors_;
   /// What was found to be free for states, and whether that was less than was wanted.

@@ -33,7 +33,7 @@ void DeviceReadouts<Scalar>::run(const Tile<Scalar>& tile, const DeviceStates<Sc
   for (Index n = 0; n < tile.pair_count(); ++n)
     pairs.push_back(
         {left.place(tile.left_of(n)), right.place(tile.right_of(n)), std::uint64_t{tile.pair(n).same_input}});
-  if (plan_.device->measures_form()) measure_form(tile, pairs, left.buffer(device_), right.buffer(device_));
+  if (plan_.device->chooses_form()) choose_form(tile, pairs, left.buffer(device_), right.buffer(device_));
   const DevicePair& steps = plan_.device->pair(plan_, tile.left[0]->layout(), tile.right[0]->layout());
   for (const DeviceStep& step : steps.steps)
     if (step.sums) entries_[step.sums->readout].assign(pairs.size(), {});
@@ -43,27 +43,30 @@ void DeviceReadouts<Scalar>::run(const Tile<Scalar>& tile, const DeviceStates<Sc
 }
 
 template <typename Scalar>
-void DeviceReadouts<Scalar>::measure_form(const Tile<Scalar>& tile, std::span<const Pair> pairs,
-                                          const opencl::Buffer& left, const opencl::Buffer& right) {
-  std::size_t count = 0;  // The same for all forms.
+void DeviceReadouts<Scalar>::choose_form(const Tile<Scalar>& tile, std::span<const Pair> pairs,
+                                         const opencl::Buffer& left, const opencl::Buffer& right) {
   const auto seconds_of = [&](const DevicePair& steps, std::size_t some) {
     const auto start = std::chrono::steady_clock::now();
     launcher_.run(steps, pairs.first(some), left, right, [](const auto&...) {});
-    return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+    return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count() /
+           static_cast<double>(some);
   };
-  const auto least_seconds_of = [&](const DevicePair& steps) {
+  const auto try_pair = [&](const DevicePair& steps) {
     static_cast<void>(seconds_of(steps, 1));  // Compiles.
+    return seconds_of(steps, std::min(pairs.size(), first_pairs));
+  };
+  std::size_t count = 0;  // The same for all forms.
+  const auto measure = [&](const DevicePair& steps) {
     if (count == 0) {
-      const std::size_t first = std::min(pairs.size(), first_pairs);
-      const double pair = seconds_of(steps, first) / static_cast<double>(first);
       const auto most = static_cast<double>(std::min(pairs.size(), most_pairs));
-      count = static_cast<std::size_t>(std::clamp(measured_seconds / pair, 1.0, most));
+      count = static_cast<std::size_t>(std::clamp(measured_seconds / try_pair(steps), 1.0, most));
     }
     double least = std::numeric_limits<double>::infinity();
+    static_cast<void>(seconds_of(steps, 1));
     for (int n = 0; n < measured_runs; ++n) least = std::min(least, seconds_of(steps, count));
     return least;
   };
-  plan_.device->measure_form(plan_, tile.left[0]->layout(), tile.right[0]->layout(), least_seconds_of);
+  plan_.device->choose_form(plan_, tile.left[0]->layout(), tile.right[0]->layout(), {try_pair, measure});
 }
 
 template <typename Scalar>

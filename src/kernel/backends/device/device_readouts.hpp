@@ -34,8 +34,8 @@ class DeviceReadouts final : public TileReadouts<Scalar> {
  private:
   using Pair = typename DeviceLauncher<Scalar>::Pair;
   /// Has the plan measure its form by some pairs of a tile.
-  void measure_form(const Tile<Scalar>& tile, std::span<const Pair> pairs, const opencl::Buffer& left,
-                    const opencl::Buffer& right);
+  void choose_form(const Tile<Scalar>& tile, std::span<const Pair> pairs, const opencl::Buffer& left,
+                   const opencl::Buffer& right);
   /// Adds up what the work-groups of a launch have left for its pairs.
   void add_up(const DeviceStep& step, Index first, std::span<const Scalar> sums);
 

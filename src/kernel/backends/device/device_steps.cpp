@@ -7,6 +7,7 @@
 
 #include "kernel/backends/device/attention_steps.hpp"
 #include "kernel/backends/device/map_source.hpp"
+#include "kernel/backends/device/row_windows.hpp"
 #include "kernel/backends/device/source_beginning.hpp"
 #include "widelimit/device_error.hpp"
 
@@ -140,11 +141,13 @@ class StepsBuilder {
     const Chain& chain = step(s).chain;
     const Index shares = shares_of(places.planes(), planes_of_group);
     ChainSourceOptions of_chain = options;
-    of_chain.form = fitting_form(options.form, {.lanes = options.group,
-                                                .largest_group = options.largest_group,
-                                                .local_memory = options.local_memory,
-                                                .plane_bytes = chain_plane_bytes(chain, geometry_, options),
-                                                .shares = shares});
+    of_chain.form =
+        fitting_form(options.form, {.lanes = options.group,
+                                    .largest_group = options.largest_group,
+                                    .local_memory = options.local_memory,
+                                    .plane_bytes = chain_plane_bytes(chain, geometry_, options),
+                                    .shares = shares,
+                                    .has_rows = has_equal_rows(chain, geometry_, geometry_.chains[s])});
     const ChainSource source(program_, chain, geometry_, geometry_.chains[s], places, left_, right_,
                              {kept_, kept_target}, of_chain);
     return {.source = source.text(),

@@ -5,16 +5,16 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
-#include <cstdlib>
-#include <optional>
 #include <set>
 #include <stdexcept>
 #include <string>
 #include <vector>
 
+#include "data/temporary_folder.hpp"
 #include "kernel/backends/device/device_comparison.hpp"
 #include "kernel/backends/device/device_plan.hpp"
 #include "kernel/run/gram_plan.hpp"
+#include "support/environment_variable.hpp"
 #include "support/error_message.hpp"
 #include "support/random_inputs.hpp"
 #include "widelimit/device_error.hpp"
@@ -26,24 +26,15 @@ namespace widelimit::testing::device_form_test {
 namespace {
 
 /// While it lives, the environment forces a form.
-class ForcedForm {
- public:
-  explicit ForcedForm(const std::string& text) {
-    if (const char* value = std::getenv(form_variable)) before_ = value;
-    setenv(form_variable, text.c_str(), 1);
-  }
+struct ForcedForm : EnvironmentVariable {
+  explicit ForcedForm(const std::string& text) : EnvironmentVariable(form_variable, text) {}
   explicit ForcedForm(const DeviceForm& form) : ForcedForm(to_string(form)) {}
-  ~ForcedForm() {
-    if (before_)
-      setenv(form_variable, before_->c_str(), 1);
-    else
-      unsetenv(form_variable);
-  }
-  ForcedForm(const ForcedForm&) = delete;
-  ForcedForm& operator=(const ForcedForm&) = delete;
+};
 
- private:
-  std::optional<std::string> before_;
+/// While it lives, forms are kept in an empty folder.
+struct EmptyCache {
+  TemporaryFolder folder;
+  EnvironmentVariable variable{cache_variable, folder.path().string()};
 };
 
 /// Those of PoCL for planes that are small.
@@ -143,6 +134,13 @@ TEST_CASE("DeviceForm: all that fit a device and a plane, the usual one first") 
   CHECK_FALSE(has(small, wide));
   CHECK(has(small, {.items = 64, .planes = 2}));
   CHECK(fitting_form(wide, small) == DeviceForm{.items = 64, .planes = 2, .unrolled = true});
+  CHECK_FALSE(has(on_pocl, {.items = 64, .rows = 2}));
+  CHECK(fitting_form({.items = 64, .rows = 8}, on_pocl) == DeviceForm{.items = 64});
+  small = on_pocl;
+  small.has_rows = true;
+  CHECK(device_forms(small).size() == 4 * forms.size());  // 1, 2, 4 and 8 rows.
+  CHECK(has(small, {.items = 64, .planes = 4, .unrolled = true, .rows = 8}));
+  CHECK(fitting_form({.items = 64, .rows = 8}, small) == DeviceForm{.items = 64, .rows = 8});
   small = on_pocl;
   small.shares = 1;
   CHECK(fitting_form(wide, small) == DeviceForm{.items = 64, .planes = 1, .unrolled = true});
@@ -150,7 +148,9 @@ TEST_CASE("DeviceForm: all that fit a device and a plane, the usual one first") 
 
 TEST_CASE("DeviceForm: texts of forms are read again, and others are errors that say what is expected") {
   const DeviceForm usual{.items = 64};
-  for (const DeviceForm& form : device_forms(on_pocl))
+  FormLimits rows = on_pocl;
+  rows.has_rows = true;
+  for (const DeviceForm& form : device_forms(rows))
     CHECK(parse_device_form(to_string(form), usual, 64, 4096) == form);
   CHECK(parse_device_form("planes=2", usual, 64, 4096) == DeviceForm{.items = 64, .planes = 2});
   const auto fails = [&](const std::string& text, const std::string& with) {
@@ -163,6 +163,7 @@ TEST_CASE("DeviceForm: texts of forms are read again, and others are errors that
   fails("items=63", "items is one of 64, 32, 16, 8 on this device, not \"63\"");
   fails("planes=3", "planes is one of 1, 2, 4, 8");
   fails("planes=2x", "not \"2x\"");
+  fails("rows=3", "rows is one of 1, 2, 4, 8");
   fails("windows=rolled", "windows=loops or windows=unrolled");
   fails("planes", "not \"\"");
   fails("items=64,", "expected items=N");
@@ -193,14 +194,20 @@ TEST_CASE("DeviceForm: a search finds the fastest property by property, and asks
   CHECK(search_form(on_pocl, seconds_of) == wanted);
   CHECK(asked.front() == DeviceForm{.items = 64});
   CHECK(asked.size() == 7);  // Windows 2, three more items, two more planes.
+  FormLimits rows = on_pocl;
+  rows.has_rows = true;
+  asked.clear();
+  CHECK(search_form(rows, seconds_of) == wanted);
+  CHECK(asked.size() == 10);  // And three more rows.
   CHECK(search_form(on_pocl, [](const DeviceForm&) { return 1.0; }) == DeviceForm{.items = 64});
 }
 
-TEST_CASE("DeviceForm: a plan measures once, by the steps of each form, and keeps the fastest") {
-  const ForcedForm measured(measured_form);
+TEST_CASE("DeviceForm: a plan chooses once, by the steps of each form, and keeps the fastest") {
+  const EmptyCache cache;
+  const ForcedForm tuned(tuned_form);
   const GramPlan plan = plan_of(pooled);
   const DevicePlan& device = *plan.device;
-  REQUIRE(device.measures_form());
+  REQUIRE(device.chooses_form());
   const DevicePair& before = device.pair(plan, plan.any_layout(), plan.any_layout());
   const std::string source = before.steps.front().source;
   int timed = 0;
@@ -210,30 +217,53 @@ TEST_CASE("DeviceForm: a plan measures once, by the steps of each form, and keep
     if (form.planes == 4) throw DeviceError("device: too much for it");
     return form.items == 32 && form.unrolled ? 1.0 : 2.0 - static_cast<double>(form.unrolled) / 2;
   };
-  device.measure_form(plan, plan.any_layout(), plan.any_layout(), seconds_of);
-  CHECK_FALSE(device.measures_form());
-  CHECK(device.form() == DeviceForm{.items = 32, .planes = 1, .unrolled = true});
-  CHECK(device.pair(plan, plan.any_layout(), plan.any_layout()).steps.front().form == device.form());
+  const StepTrials trials{seconds_of, seconds_of};
+  device.choose_form(plan, plan.any_layout(), plan.any_layout(), trials);
+  CHECK_FALSE(device.chooses_form());
+  const DeviceForm best{.items = 32, .planes = 1, .unrolled = true};
+  CHECK(device.form() == best);
+  CHECK(device.pair(plan, plan.any_layout(), plan.any_layout()).steps.front().form == best);
   CHECK(before.steps.front().source == source);  // Others may still use it.
   const int once = timed;
-  device.measure_form(plan, plan.any_layout(), plan.any_layout(), seconds_of);
+  device.choose_form(plan, plan.any_layout(), plan.any_layout(), trials);
   CHECK(timed == once);
+  // Another plan of this network remembers, whatever its weights are, and one of other sizes does not.
+  timed = 0;
+  NetworkCase again = pooled;
+  again.layers.replace(again.layers.find("\"weight_variance\": 2"), 20, "\"weight_variance\": 1.7");
+  const GramPlan next = plan_of(again);
+  next.device->choose_form(next, next.any_layout(), next.any_layout(), trials);
+  CHECK(timed == 1);
+  CHECK(next.device->form() == best);
+  NetworkCase other = pooled;
+  other.shape = {9, 8, 2};
+  const GramPlan measured = plan_of(other);
+  measured.device->choose_form(measured, measured.any_layout(), measured.any_layout(), trials);
+  CHECK(timed == 1 + once);
 }
 
-TEST_CASE("DeviceForm: a form that is measured gives the same bits") {
+TEST_CASE("DeviceForm: a form that is measured, and then remembered, gives the same bits") {
+  const EmptyCache cache;
   const Network network = network_of(pooled);
   const Inputs<double> x = inputs_of(pooled, 3);
   const auto usual = gram(network, as<float>(x), on_device());
-  const ForcedForm measured(measured_form);
-  CHECK(explain(network, x, on_device()).device.find("measured on the first pairs") != std::string::npos);
-  const auto found = gram(network, as<float>(x), on_device());
-  CHECK(found.nngp == usual.nngp);
-  CHECK(found.ntk == usual.ntk);
+  const auto explained = [&] { return explain(network, as<float>(x), on_device()).device; };
+  CHECK(explained().find("planes by items=64,planes=1,windows=loops (fixed)") != std::string::npos);
+  const ForcedForm tuned(tuned_form);
+  CHECK(explained().find("measured on the first pairs") != std::string::npos);
+  for (int run = 0; run < 2; ++run) {
+    const auto found = gram(network, as<float>(x), on_device());
+    CHECK(found.nngp == usual.nngp);
+    CHECK(found.ntk == usual.ntk);
+    CHECK(explained().find("(remembered)") != std::string::npos);
+  }
 }
 
 TEST_CASE("DeviceForm: every form is a kernel of its own") {
   std::set<std::vector<std::string>> sources;
-  const std::vector<DeviceForm> forms = device_forms(on_pocl);
+  FormLimits rows = on_pocl;
+  rows.has_rows = true;
+  const std::vector<DeviceForm> forms = device_forms(rows);
   for (const DeviceForm& form : forms) {
     const ForcedForm forced(form);
     sources.insert(sources_of(pooled));
@@ -252,14 +282,62 @@ TEST_CASE("DeviceForm: forms of other chains, in float") {
   for (const NetworkCase& of : other_cases())
     check_forms<float>(of, {{.items = 64, .planes = 2},
                             {.items = 8, .planes = 4, .unrolled = true},
-                            {.items = 64, .planes = 1, .unrolled = true}});
+                            {.items = 64, .planes = 1, .unrolled = true},
+                            {.items = 64, .rows = 4},
+                            {.items = 16, .planes = 2, .unrolled = true, .rows = 2}});
+}
+
+TEST_CASE("DeviceForm: items with several rows have the bits of single entries") {
+  // Nine rows are no multiple of any number of rows, and windows are even, odd, and longer than what an item has.
+  const std::vector<DeviceForm> forms{{.items = 64, .rows = 2},
+                                      {.items = 64, .unrolled = true, .rows = 2},
+                                      {.items = 8, .planes = 2, .rows = 4},
+                                      {.items = 32, .unrolled = true, .rows = 4},
+                                      {.items = 64, .rows = 8},
+                                      {.items = 16, .planes = 4, .unrolled = true, .rows = 8}};
+  check_forms<double>(pooled, forms);
+  const auto conv_of = [](int rows, int columns) {
+    return R"({"layer": "conv", "filter": [)" + std::to_string(rows) + ", " + std::to_string(columns) +
+           R"(], "weight_variance": 1.5, "bias_variance": 0.1}, {"layer": "erf"},)";
+  };
+  check_forms<float>({"even windows", conv_of(2, 4) + conv_of(4, 1) + gap, {9, 5, 1}}, forms);
+  check_forms<float>({"windows of more rows than an item", conv_of(5, 2) + conv_of(9, 1) + gap, {9, 4, 1}},
+                     forms);
+  check_forms<float>({"three axes",
+                      R"({"layer": "conv", "filter": [2, 3, 3]}, {"layer": "relu"},
+                         {"layer": "conv", "filter": [3, 2, 1]}, {"layer": "abs"},)" +
+                          gap,
+                      {3, 5, 4, 1}},
+                     forms);
+  check_forms<float>({"one row of planes that are kept",
+                      R"({"layer": "conv", "filter": [3, 3]}, {"layer": "relu"},
+                         {"layer": "average_pool", "window": [2, 2]}, )" +
+                          gap,
+                      {1, 6, 1}},
+                     forms);
+  check_against_cpu<double>(network_of(pooled), inputs_of(pooled, 3), inputs_of(pooled, 2), 1e-12);
+}
+
+TEST_CASE("DeviceForm: chains whose planes have other sizes, or one axis, have no rows") {
+  const auto has_source_of_its_own = [](const NetworkCase& of) {
+    const auto usual = sources_of(of);
+    const ForcedForm forced(DeviceForm{.items = 64, .rows = 4});
+    return sources_of(of) != usual;
+  };
+  CHECK(has_source_of_its_own(pooled));
+  for (const NetworkCase& of : other_cases()) {
+    CAPTURE(of.name);
+    CHECK(has_source_of_its_own(of) ==
+          (of.name != "strides, and windows within the border" && of.shape.size() > 2));
+  }
 }
 
 TEST_CASE("DeviceForm: explain names the form, and a bad one is an error") {
   const Network network = network_of(pooled);
   const ForcedForm forced("planes=2");
   CHECK(explain(network, inputs_of(pooled, 2), on_device())
-            .device.find("planes by items=64,planes=2,windows=loops") != std::string::npos);
+            .device.find("planes by items=64,planes=2,windows=loops (fixed by WIDELIMIT_DEVICE_FORM)") !=
+        std::string::npos);
   const ForcedForm wrong("planes=5");
   CHECK(error_message<DeviceError>([&] {
           return gram(network, inputs_of(pooled, 2), on_device());
