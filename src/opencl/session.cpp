@@ -7,8 +7,10 @@
 #include <atomic>
 #include <limits>
 #include <utility>
+#include <vector>
 
 #include "opencl/build_error.hpp"
+#include "opencl/joined_source.hpp"
 #include "opencl/pocl_cache.hpp"
 
 namespace widelimit::opencl {
@@ -143,7 +145,7 @@ std::size_t Session::room_for_two(std::size_t wanted, std::size_t least) const {
       device_.name, least));
 }
 
-Owned<cl_program> Session::built(const std::string& source) const {
+std::pair<Owned<cl_program>, cl_int> Session::built(const std::string& source) {
   cl_int code = CL_SUCCESS;
   const char* text = source.c_str();
   Owned<cl_program> program{functions()->create_program(context_.get(), 1, &text, nullptr, &code),
@@ -151,8 +153,30 @@ Owned<cl_program> Session::built(const std::string& source) const {
   check(code, "reading a program");
   const char* options = "-cl-std=CL1.2";
   code = functions()->build_program(program.get(), 1, &device_.id, options, nullptr, nullptr);
-  if (code != CL_SUCCESS) throw_build_error(device_, program.get(), source, code);
-  return program;
+  ++programs_built_;
+  return {std::move(program), code};
+}
+
+void Session::keep_few() {
+  // A search over networks writes new ones all the time.
+  constexpr std::size_t most = 1024;
+  if (programs_.size() >= most) programs_.clear();
+}
+
+void Session::build_together(std::span<const std::string> sources) {
+  static_cast<void>(functions());  // Throws in a forked process, in which nobody may ever unlock.
+  const std::scoped_lock lock(building_);
+  std::vector<std::string> fresh;
+  for (const std::string& source : sources)
+    if (!programs_.contains(source) && std::find(fresh.begin(), fresh.end(), source) == fresh.end())
+      fresh.push_back(source);
+  if (fresh.size() < 2) return;
+  auto [program, code] = built(joined_source(fresh));
+  if (code != CL_SUCCESS) return;
+  const auto shared = std::make_shared<Owned<cl_program>>(std::move(program));
+  keep_few();
+  for (std::size_t number = 0; number < fresh.size(); ++number)
+    programs_[fresh[number]] = {.program = shared, .number = number};
 }
 
 Kernel Session::kernel(const std::string& source, const std::string& name) {
@@ -160,13 +184,14 @@ Kernel Session::kernel(const std::string& source, const std::string& name) {
   const std::scoped_lock lock(building_);
   auto found = programs_.find(source);
   if (found == programs_.end()) {
-    Owned<cl_program> program = built(source);
-    // A search over networks writes new ones all the time. Kernels in use keep their programs.
-    constexpr std::size_t most = 1024;
-    if (programs_.size() >= most) programs_.clear();
-    found = programs_.emplace(source, std::move(program)).first;
+    auto [program, code] = built(source);
+    if (code != CL_SUCCESS) throw_build_error(device_, program.get(), source, code);
+    keep_few();
+    Part part{.program = std::make_shared<Owned<cl_program>>(std::move(program)), .number = {}};
+    found = programs_.emplace(source, std::move(part)).first;
   }
-  return {found->second.get(), name};
+  const Part& part = found->second;
+  return {part.program->get(), part.number ? joined_name(name, *part.number) : name};
 }
 
 }  // namespace widelimit::opencl

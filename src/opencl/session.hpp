@@ -1,11 +1,13 @@
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <span>
 #include <string>
 #include <type_traits>
 #include <utility>
@@ -159,17 +161,31 @@ class Session {
   [[nodiscard]] Queue queue() const { return {context_.get(), device_.id}; }
   /// A kernel of this source, which is built once for each session, unless many others follow.
   [[nodiscard]] Kernel kernel(const std::string& source, const std::string& name);
+  /// Builds those of the sources that are not built yet as one program, which takes a fraction of the time. Sources
+  /// that a driver refuses together are left to kernel(), whose error is of one of them.
+  void build_together(std::span<const std::string> sources);
+  /// How many programs were built so far.
+  [[nodiscard]] std::size_t programs_built() const { return programs_built_; }
 
  private:
   /// A buffer that has its memory: some drivers give it when it is first used.
   [[nodiscard]] Buffer taken(std::size_t bytes, Queue& queue) const;
   [[noreturn]] void rethrow(const std::string& path, const DeviceError& error) const;
-  [[nodiscard]] Owned<cl_program> built(const std::string& source) const;
+  /// A source's part of a program.
+  struct Part {
+    std::shared_ptr<Owned<cl_program>> program;
+    std::optional<std::size_t> number;  ///< In a program of several.
+  };
+  /// The code is that of clBuildProgram().
+  [[nodiscard]] std::pair<Owned<cl_program>, cl_int> built(const std::string& source);
+  /// Forgets programs of which there are many. Kernels in use keep theirs.
+  void keep_few();
 
   Device device_;
   Owned<cl_context> context_{nullptr, {nullptr}};
   std::mutex building_;
-  std::map<std::string, Owned<cl_program>> programs_;  ///< [source]
+  std::map<std::string, Part> programs_;  ///< [source]
+  std::atomic<std::size_t> programs_built_ = 0;
 };
 
 }  // namespace widelimit::opencl

@@ -45,6 +45,9 @@ void DeviceLauncher<Scalar>::run(const DevicePair& steps, std::span<const Pair> 
   session_.reserve(pairs_, pairs.size_bytes());
   queue_.write(pairs_, pairs.data(), pairs.size_bytes());
   smooth_numbers_ = smooth_.buffer(session_);
+  std::vector<std::string> sources;
+  for (const DeviceStep& step : steps.steps) sources.push_back(step.source);
+  session_.build_together(sources);
   const auto count = static_cast<Index>(pairs.size());
   const Index at_once =
       session_.reserve_most(kept_, std::min(pairs_at_once(steps), count), queue_, [&](Index some) {
