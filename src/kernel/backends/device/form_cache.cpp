@@ -137,8 +137,9 @@ std::optional<fs::path> keep_form(const FormKey& key, const DeviceForm& form) {
     files::replace_file(path, text_of(key, form), files::Links::refused);
     return path;
   } catch (const std::exception& error) {
-    notice_of_device(fmt::format("device: the fastest form cannot be kept, {}: {}; {} names another folder",
-                                 consequence, error.what(), cache_variable));
+    notice_of_device(
+        fmt::format("device: the fastest form cannot be kept, {}: {}; set {} to a folder that can be written",
+                    consequence, error.what(), cache_variable));
   }
   return {};
 }
