@@ -5,6 +5,7 @@
 #include "layers/node_factors.hpp"
 #include "network/drawn_graph.hpp"
 #include "network/graph_stage.hpp"
+#include "network/mask_rule.hpp"
 #include "numerics/rows/linear_rows.hpp"
 
 namespace widelimit::layers {
@@ -92,7 +93,7 @@ void turn(const Scalar* source, Index rows, Index columns, Scalar* target) {
     for (Index b = 0; b < columns; ++b) target[b * rows + a] = source[a * columns + b];
 }
 
-class AggregateStage final : public PairStageOf<AggregateStage>, public GraphStage {
+class AggregateStage final : public PairStageOf<AggregateStage>, public GraphStage, public MaskMapping {
  public:
   explicit AggregateStage(const AggregateOptions& options) : options_{options} {}
 
@@ -103,6 +104,8 @@ class AggregateStage final : public PairStageOf<AggregateStage>, public GraphSta
   }
 
   Shape output_shape(const Shape& input) const override { return input; }
+
+  PositionMask mapped(const PositionMask& before) const override { return before; }
 
   void check_graph(const InputGraph* graph, const Shape& input) const override {
     // This throws for graphs that the normalisation cannot take, such as directed ones under a symmetric one.

@@ -8,6 +8,7 @@
 #include "layers/finite/aggregate.hpp"
 #include "layers/kind_rows.hpp"
 #include "network/layer_model.hpp"
+#include "network/mask_rule.hpp"
 #include "network/window.hpp"
 
 namespace widelimit::layers {
@@ -24,15 +25,17 @@ class Aggregate final : public LayerModel {
   }
 
   LoweredState lower(Lowering& lowering, const LoweredState& input) const override {
-    if (input.shape.size() != 1)
-      lowering.reject(
-          fmt::format("expected inputs with one axis, the nodes of a graph, got {}", axes_text(input.shape)));
+    if (input.shape.empty())
+      lowering.reject("expected inputs with positions, which are the nodes of a graph, got vectors");
     if (input.shape != lowering.network_input())
       lowering.reject(fmt::format(
           "expected the {} nodes of the inputs' graph, got {} positions; aggregate before layers that "
           "change the positions",
           position_count(lowering.network_input()), position_count(input.shape)));
-    return lowering.position_map(input, aggregate_stage(options_));
+    const auto stage = aggregate_stage(options_);
+    // A masked node stays masked, whatever edges lead to it.
+    return lowering.masked_again(lowering.position_map(input, stage), input,
+                                 std::dynamic_pointer_cast<const MaskMapping>(stage));
   }
 
   finite::CounterpartPointer finite_counterpart() const override {

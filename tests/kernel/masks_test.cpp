@@ -16,6 +16,7 @@
 #include "widelimit/layers/convolution.hpp"
 #include "widelimit/layers/dense.hpp"
 #include "widelimit/layers/dropout.hpp"
+#include "widelimit/layers/graphs.hpp"
 #include "widelimit/layers/layer_norm.hpp"
 #include "widelimit/layers/pooling.hpp"
 #include "widelimit/layers/positions.hpp"
@@ -278,14 +279,21 @@ TEST_CASE("maps of positions take masks along") {
   CHECK(pairs.nngp(0, 0) == doctest::Approx(norm + 0.2));
 }
 
-TEST_CASE("masks and graphs do not go together") {
-  const Inputs<double> x(random_inputs(5, {2, 3, 1}));
-  const std::vector<InputGraph> graphs(2, InputGraph(3, {}));
-  const xt::xarray<bool> mask = xt::ones<bool>({2, 3});
+TEST_CASE("masked nodes of graphs are as nodes that are not there") {
+  const xt::xarray<double> x = random_inputs(5, {2, 3, 2});
+  const xt::xarray<double> smaller = xt::view(x, xt::all(), xt::range(0, 2), xt::all());
+  xt::xarray<bool> mask = xt::ones<bool>({2, 3});
+  mask(0, 2) = mask(1, 2) = false;
+  const std::vector<InputGraph> graphs(2, InputGraph(3, {{0, 1, 1.5}, {1, 2, 2}, {2, 0, 0.5}, {1, 0, 3}}));
+  const std::vector<InputGraph> rest(2, InputGraph(2, {{0, 1, 1.5}, {1, 0, 3}}));
+  for (const Layer& readout : {global_sum_pool(), global_average_pool()}) {
+    const Network network(
+        {dense({1, 0.2}), relu(), aggregate(), dense({2, 0.1}), relu(), aggregate(), readout, dense()});
+    check_near(gram(network, Inputs<double>(Inputs<double>(x, mask), graphs)),
+               gram(network, Inputs<double>(Inputs<double>(smaller), rest)));
+  }
   CHECK_THROWS_WITH_AS(Inputs<double>(Inputs<double>(x, graphs), mask),
                        doctest::Contains("got one with graphs"), ArgumentError);
-  CHECK_THROWS_WITH_AS(Inputs<double>(Inputs<double>(x, mask), graphs),
-                       doctest::Contains("got one with a mask"), ArgumentError);
   CHECK(Inputs<double>(x, graphs).single(1).graph(0)->nodes() == 3);
 }
 

@@ -240,7 +240,7 @@ TEST_CASE("graphs: batches whose graphs do not fit") {
   };
   check_graph_error(make(x, {three}), {"2 graphs", "got 1"});
   check_graph_error(make(x, {three, four}), {"input 1", "3 positions", "4 nodes"});
-  check_graph_error(make(vectors, {three, three}), {"one spatial axis", "0 spatial axes"});
+  check_graph_error(make(vectors, {three, three}), {"inputs with positions", "got vectors"});
   const Inputs<double> with(x, {three, three});
   const Index lengths[] = {1, 2};
   check_graph_error(error_message<Error>([&] { return Inputs<double>(with, lengths); }),
@@ -250,6 +250,16 @@ TEST_CASE("graphs: batches whose graphs do not fit") {
 Network graph_network(const Layer& layer, Layers front = {dense(), relu()}) {
   front.insert(front.end(), {layer, dense(), relu(), global_sum_pool(), dense()});
   return Network("graphs", front);
+}
+
+TEST_CASE("graphs: positions of images are nodes in the order of their axes") {
+  xt::xarray<double> images = random_inputs(1, {2, 2, 3, 2});
+  const InputGraph graph(6, {{0, 1, 1}, {3, 2, 0.5}, {4, 0, 2}, {5, 5, 1}});
+  const Inputs<double> of_images(images, {graph, graph});
+  images.reshape({2, 6, 2});
+  const Inputs<double> of_sequences(images, {graph, graph});
+  const Network network = graph_network(aggregate());
+  CHECK(gram(network, of_images).ntk == gram(network, of_sequences).ntk);
 }
 
 TEST_CASE("aggregation: graphs that it cannot take name layer and input") {
@@ -280,7 +290,7 @@ TEST_CASE("aggregation: graphs that it cannot take name layer and input") {
   CHECK(error_of(aggregate({.normalise = GraphNormalisation::mean, .self_loops = true}), {ring, path}) ==
         "no error");
   check_graph_error(error_message<Error>([&] { return gram<double>(graph_network(sum), images); }),
-                    {"layers[2] (aggregate)", "one axis", "3x3"});
+                    {"layers[2] (aggregate)", "carry a graph", "input 0 of x"});
   const Inputs<double> graphs(x, {ring, ring});
   check_graph_error(error_message<Error>([&] {
                       return gram(graph_network(sum, {slice({{1, std::nullopt, 1}})}), graphs);

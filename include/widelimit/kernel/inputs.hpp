@@ -77,7 +77,7 @@ class Inputs {
   /// The same for a ragged batch, with a mask [spatial...] for each input.
   template <std::same_as<std::vector<xt::xarray<bool>>> Masks>
   Inputs(const Inputs& inputs, const Masks& masks) : Inputs(inputs, masks_of_list(inputs, masks)) {}
-  /// The same inputs with a graph each: positions of input i, which has one spatial axis, are the nodes of
+  /// The same inputs with a graph each: positions of input i, row-major over its axes, are the nodes of
   /// graphs[i]. Throws ArgumentError, naming the input, unless there is a graph for every input, with as many nodes as
   /// the input has positions.
   Inputs(const Inputs& inputs, std::vector<InputGraph> graphs);

@@ -24,9 +24,9 @@ struct AggregateOptions {
 /// P x with P[target, source] the normalised weight of the edge; so K' = P K P'^T and T' = P T P'^T, with the P of
 /// either input. Use it where the positions are still the graphs' nodes.
 ///
-/// A node to which no edge leads gets 0 (PyTorch Geometric's convention). NetworkError, naming layer and input, for
-/// inputs that carry no graph, for other nodes whose degree is not positive if it divides, and for a directed graph
-/// under symmetric normalisation.
+/// A node to which no edge leads gets 0 (PyTorch Geometric's convention), as does a masked one. NetworkError, naming
+/// layer and input, for inputs that carry no graph, for other nodes whose degree is not positive if it divides, and
+/// for a directed graph under symmetric normalisation.
 /// Cost: O(edges d' + edges' d) for a pair of d and d' nodes.
 ///
 /// Source  docs/theory/graphs.md; Du et al., "Graph Neural Tangent Kernel", NeurIPS 2019 (arXiv:1905.13192), section 3.

@@ -199,18 +199,17 @@ Inputs<Scalar>::Inputs(const Inputs& inputs, const MasksOfInputs& masks)
 
 template <typename Scalar>
 Inputs<Scalar>::Inputs(const Inputs& inputs, std::vector<InputGraph> graphs) : Inputs(inputs) {
-  if (is_masked())
-    throw ArgumentError("inputs: expected a batch without a mask for graphs, got one with a mask");
-  if (axes() != 1)
-    throw ArgumentError(fmt::format(
-        "inputs: graphs belong to inputs [nodes, C], with one spatial axis, got {} spatial axes", axes()));
+  if (axes() == 0)
+    throw ArgumentError(
+        "inputs: expected inputs with positions for graphs, whose nodes they are, got vectors");
   if (static_cast<Index>(graphs.size()) != size())
     throw ArgumentError(
         fmt::format("inputs: expected {} graphs, one an input, got {}", size(), graphs.size()));
   for (Index i = 0; i < size(); ++i)
-    if (const Index nodes = graphs[static_cast<std::size_t>(i)].nodes(); nodes != shape(i)[0])
+    if (const Index nodes = graphs[static_cast<std::size_t>(i)].nodes(), positions = position_count(shape(i));
+        nodes != positions)
       throw ArgumentError(
-          fmt::format("inputs: input {} has {} positions, but its graph {} nodes", i, shape(i)[0], nodes));
+          fmt::format("inputs: input {} has {} positions, but its graph {} nodes", i, positions, nodes));
   graphs_ = std::make_shared<const std::vector<InputGraph>>(std::move(graphs));
 }
 
