@@ -39,11 +39,11 @@ def as_covariance(matrices, shape):
 
 
 def kernel_array(kernel, name):
-    """An array with pairs of axes."""
+    """An array with pairs of axes; one number where outputs have no axis that is not traced."""
     if hasattr(kernel, "nngp") and hasattr(kernel, "ntk"):
         raise TypeError(f"{name}: expected an array, got a {type(kernel).__name__} of two kernels: give its .ntk or .nngp")
     kernel = real(kernel, name)
-    if kernel.ndim < 2 or kernel.ndim % 2:
+    if kernel.ndim % 2:
         raise ValueError(f"{name}: expected an array [n, n', ...] with an even number of axes, got shape {kernel.shape}")
     return kernel
 
@@ -79,7 +79,7 @@ class Targets:
         if any(not -self.y.ndim <= axis < self.y.ndim for axis in axes):
             raise ValueError(f"trace_axes={trace_axes!r}: expected axes of y_train, which has shape {self.y.shape}")
         self.trace_axes = axes
-        self._axes = sorted(axis % self.y.ndim - self.y.ndim for axis in axes)
+        self._axes = sorted({axis % self.y.ndim - self.y.ndim for axis in axes})
         if self.y.ndim == 1 and axes:
             raise ValueError(f"y_train: expected [n, ..., outputs], got shape {tuple(self.y.shape)}: give y_train[:, None], or "
                              "trace_axes=() if kernels have all its axes")

@@ -8,6 +8,7 @@ import numpy as np
 
 from .._arrays import numbers, scalar_or_array
 from .._caller import is_live
+from .._jax import with_any_ranks
 
 
 def library_of(*arrays):
@@ -64,11 +65,13 @@ class Jax:
         """f(matrix, scale) of a symmetric matrix, [..., n, n] for scales [...]."""
         import jax
 
+        @with_any_ranks
         def value(matrix, scale):
             values, vectors = jax.numpy.linalg.eigh(matrix)
             values = jax.numpy.maximum(values, 0)
             return (vectors * kind(jax.numpy, values, scale[..., None])[0][..., None, :]) @ vectors.T
 
+        @with_any_ranks
         def slope(primals, tangents):
             (matrix, scale), (change, pace) = primals, tangents
             values, vectors = jax.numpy.linalg.eigh(matrix)

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Any, Callable, Sequence
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from .._arrays import scalar_or_array
-from .._caller import caller_of
-from .._jax import in_double, refuse_traced
+from .._caller import caller_of, is_live
+from .._jax import in_double
 from ._flow import checked_times
 from ._layout import Targets, as_matrix, kernel_array, square_kernel
 from ._mse import check_start
+from ._traced_loss import TracedLossFlow
 from ._types import LossPredictor
 
 
@@ -26,6 +29,10 @@ class ODEState:
     qx_train: Any = None
     qx_test: Any = None
 
+    def __post_init__(self) -> None:
+        if "jax" in sys.modules:
+            _register()
+
     def replace(self, **changes: Any) -> ODEState:
         """The state with other fields."""
         return replace(self, **changes)
@@ -37,6 +44,13 @@ class ODEState:
     def astuple(self) -> tuple[Any, ...]:
         """Its fields in their order, not copied."""
         return tuple(self.asdict().values())
+
+
+@lru_cache(1)
+def _register():
+    """Registers ODEState as a tree of arrays with JAX, if it has been imported."""
+    sys.modules["jax"].tree_util.register_pytree_node(ODEState, lambda state: (state.astuple(), None),
+                                                      lambda _, children: ODEState(*children))
 
 
 class _Crossing(Exception):
@@ -154,17 +168,18 @@ class _LossFlow:
     """predict_fn of gradient_descent()."""
 
     def __init__(self, loss, kernel, targets, learning_rate, momentum, caller):
-        self._caller = caller
-        self._gradient = _Gradient(loss, targets.y)
+        self._caller, self._loss = caller, loss
+        # A loss of targets that JAX traces has no gradient but JAX's.
+        is_traced_here = caller.name == "JAX" and is_live(targets.y, kernel, learning_rate, momentum)
+        self._gradient = None if is_traced_here else _Gradient(loss, targets.y)
         self._kernel, self._targets = kernel, targets
-        self._scale = learning_rate if momentum is None else np.sqrt(learning_rate)
+        self._scale = learning_rate if momentum is None else learning_rate**0.5
         # Friction of the heavy ball in the limit of small steps.
-        self._friction = None if momentum is None else (1 - momentum) / np.sqrt(learning_rate)
+        self._friction = None if momentum is None else (1 - momentum) / learning_rate**0.5
 
     def __call__(self, t=None, fx_train_or_state_0=0.0, fx_test_0=None, k_test_train=None):
         if t is None:
             raise NotImplementedError("t=None: expected finite times; only gradient_descent_mse has a closed form")
-        refuse_traced("predict_fn", t, fx_train_or_state_0, fx_test_0, k_test_train)
         begin = fx_train_or_state_0
         if isinstance(begin, ODEState):
             if fx_test_0 is not None:
@@ -172,19 +187,27 @@ class _LossFlow:
             fx_train_0, fx_test_0 = begin.fx_train, begin.fx_test
         else:
             fx_train_0 = begin
-        if isinstance(begin, ODEState):
-            refuse_traced("predict_fn", *begin.astuple())
         check_start(fx_train_0, fx_test_0, k_test_train)
         state = begin if isinstance(begin, ODEState) else ODEState()
         if self._friction is None and (state.qx_train is not None or state.qx_test is not None):
             raise ValueError("ODEState: expected no velocities without momentum")
         caller = caller_of(self._caller, t, begin, fx_test_0, k_test_train)
-        found = caller.give(self._solved(checked_times(t), fx_train_0, fx_test_0, state, k_test_train), "own")
+        if self._gradient is None or (caller.name == "JAX" and caller.is_live):
+            found = self._traced(t, fx_train_0, fx_test_0, state, k_test_train)
+        else:
+            found = caller.give(self._solved(checked_times(t), fx_train_0, fx_test_0, state, k_test_train), "own")
         if isinstance(begin, ODEState):
             return found
         if fx_test_0 is None:
             return found.fx_train
         return found.fx_test if fx_train_0 is None else (found.fx_train, found.fx_test)
+
+    def _traced(self, t, fx_train_0, fx_test_0, state, k_test_train):
+        has_test = fx_test_0 is not None
+        flow = TracedLossFlow(self._loss, self._kernel, self._targets, self._scale, self._friction)
+        outputs, velocities = flow.path(t, [fx_train_0, fx_test_0][:1 + has_test], [state.qx_train, state.qx_test][:1 + has_test],
+                                        k_test_train)
+        return ODEState(*(outputs + [None])[:2], *(velocities + [None, None])[:2])
 
     def _solved(self, times, fx_train_0, fx_test_0, state, k_test_train):
         targets, shapes, kernels = self._targets, [self._targets.y.shape], [self._kernel]
@@ -313,6 +336,7 @@ def gradient_descent(loss: Callable[[Any, Any], Any], k_train_train: ArrayLike, 
     at the margin of a hinge, results are right to 1e-6 of the outputs' size for losses that are a sum over outputs, and
     to about 1e-4 of the way for others. Returns predict_fn(t, fx_train_or_state_0=0., fx_test_0=None,
     k_test_train=None) as gradient_descent_mse does, but finite times are needed; an ODEState gives an ODEState.
+    Within functions that JAX transforms, JAX's own solver takes SciPy's place, in JAX's precision, for losses of JAX's functions.
     ValueError for shapes that do not fit and times below 0, ArithmeticError if the ODE solver stops, and
     where a loss of NumPy's arrays jumps in several outputs at once.
     """
