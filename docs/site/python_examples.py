@@ -185,7 +185,7 @@ EXAMPLES = {
         "GlobalAvgPool": "stax.serial(stax.Conv(8, (3, 3)), stax.GlobalAvgPool())[2](images, None, 'nngp')",
         "GlobalSumPool": "stax.serial(stax.Conv(8, (3, 3)), stax.GlobalSumPool())[2](images, None, 'nngp')",
         "Kernel": _STAX + "kernel_fn(x, test).asdict()['shape2']",
-        "MaskedArray": "try:\n    stax.MaskedArray(x, x)\nexcept NotImplementedError as error:\n    print(error)",
+        "MaskedArray": _PARAMS + "apply_fn(params, x, mask_constant=10.0).mask",
         "Padding": "stax.Conv(8, (3, 3), padding=stax.Padding.CIRCULAR)",
         "PositionalEmbedding": "stax.GlobalSelfAttention(8, 4, 4, 2, pos_emb_type=stax.PositionalEmbedding.SUM)",
         "Slice": "stax.Slice[:, 1:4, ::2]",
@@ -197,8 +197,8 @@ EXAMPLES = {
         "requires": "@stax.requires(diagonal_spatial=stax.Diagonal())\ndef kernel_fn(k, **kwargs):\n    return 2 * k",
         "serial": _STAX + "kernel_fn(x, test, ('nngp', 'ntk')).ntk",
         "supports_masking": "@stax.layer\n@stax.supports_masking(remask_kernel=False)\ndef Same():\n"
-                            "    return lambda key, shape: (shape, ()), lambda params, x, **kwargs: x, lambda k, **kwargs: k",
-        "unmask_fn": _PARAMS + "stax.unmask_fn(apply_fn)(params, x)",
+                            "    return lambda key, shape: (shape, ()), lambda params, x, mask=None, **kwargs: x, lambda k, **kwargs: k",
+        "unmask_fn": _PARAMS + "stax.unmask_fn(apply_fn)(params, x, mask_constant=10.0)",
     },
     "widelimit.predict": {
         "Gaussian": _STAX + "predict.gradient_descent_mse_ensemble(kernel_fn, x, y, diag_reg=1e-4)(\n"

@@ -171,9 +171,9 @@ def contracted(left, right, axes):
 
 def _axes_of(given, count, name):
     axes = [given] if isinstance(given, int) else list(given)
-    if any(not -count <= axis < count for axis in axes) or len({axis % count for axis in axes}) != len(axes):
-        raise ValueError(f"{name}: expected different axes of outputs with {count} axes, got {tuple(axes)}")
-    return [axis % count for axis in axes]
+    if any(not -count <= axis < count for axis in axes):
+        raise ValueError(f"{name}: expected axes of outputs with {count} axes, got {tuple(axes)}")
+    return list(dict.fromkeys(axis % count for axis in axes))  # As in neural-tangents, an axis may be named twice.
 
 
 def function_of_jax(f: Any) -> JaxFunction:

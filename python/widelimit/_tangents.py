@@ -50,20 +50,21 @@ def _functions_of(f):
     return functions if isinstance(functions, FiniteFunctions) else function_of_jax(f)
 
 
-def _functions_for(functions, *arrays):
-    """The same for a caller with these arrays: those of JAX are its own business where it knows all layers."""
+def _functions_for(functions, beside, *arrays):
+    """The same for a caller with these arrays: those of JAX are its own business where it knows all layers. beside: what apply_fn takes
+    beside inputs."""
     from .stax._flow import FlowFunctions
 
-    caller = caller_of(*arrays)
+    caller = caller_of(*arrays, beside)
     if isinstance(functions, JaxFunction):
         is_flow = isinstance(getattr(functions.f, "__self__", None), FlowFunctions)
         return InDouble(functions.f) if is_flow and caller.name == "NumPy" else functions
     if functions.is_of_jax(caller):
-        return JaxFunction(functions.apply_fn)
+        return JaxFunction(functions.unmasked_apply_fn)
     shapes = [np.shape(array) for array in arrays[:1] if hasattr(array, "shape")]
-    if shapes and functions.asks_for_jax(shapes[0]):
+    if beside.asks_for_jax(None) or (shapes and functions.asks_for_jax(shapes[0])):
         functions.check_jax(caller)
-        return InDouble(functions.apply_fn)
+        return InDouble(functions.unmasked_apply_fn)
     return functions
 
 
@@ -90,26 +91,32 @@ def _names(wanted):
     return (wanted,) if isinstance(wanted, str) else wanted
 
 
-def _one_key(name, apply_fn_kwargs):
-    """The rng among arguments of apply_fn."""
-    from .stax._finite import rng_among
+def _beside(name, apply_fn_kwargs):
+    """What apply_fn takes beside inputs; a pair has one value for each batch."""
+    from .stax._finite import Beside
 
-    rng = rng_among(name, apply_fn_kwargs)
-    if isinstance(rng, tuple):
+    return Beside.of(name, apply_fn_kwargs)
+
+
+def _one_key(name, beside):
+    if isinstance(beside.rng, tuple):
         raise NotImplementedError(f"{name}: rng: expected one key for both batches, got a tuple")
-    return rng
+    return beside.rng
 
 
-def _own_arguments(name, apply_fn_kwargs):
+def _own_arguments(beside):
     """Arguments of apply_fn, checked, as JAX's functions take them."""
     from .stax._keys import key_of
 
-    rng = _one_key(name, apply_fn_kwargs)
-    return {} if rng is None else {"rng": key_of(rng, "rng")}
+    given = {name: value for name, value in (("mask_constant", beside.mask_constant), ("pattern", beside.pattern)) if value is not None}
+    if beside.rng is None:
+        return given
+    rng = tuple(key_of(key, "rng") for key in beside.rng) if isinstance(beside.rng, tuple) else key_of(beside.rng, "rng")
+    return {**given, "rng": rng}
 
 
 def empirical_kernel_fn(f: _Function, trace_axes: _Axes = (-1,), diagonal_axes: _Axes = (), vmap_axes: Any = None,
-                        implementation: Any = None, _j_rules: Any = None, _s_rules: Any = None, _fwd: Any = None) -> _Function:
+                        implementation: Any = None, _j_rules: Any = True, _s_rules: Any = True, _fwd: Any = None) -> _Function:
     """kernel_fn(x1, x2, get, params, **apply_fn_kwargs) of one network of finite width.
 
     f is the apply_fn of a network of widelimit.stax, params the result of its init_fn, x1 [n1, ..., C], x2 [n2, ..., C] or None.
@@ -127,12 +134,14 @@ def empirical_kernel_fn(f: _Function, trace_axes: _Axes = (-1,), diagonal_axes: 
     functions, axes = _functions_of(f), _KernelAxes(trace_axes, diagonal_axes)
 
     def kernel_fn(x1, x2, get, params, **apply_fn_kwargs):
-        wanted, computing = _wanted(get), _functions_for(functions, x1, x2, params)
+        wanted, is_own = _wanted(get), not isinstance(functions, JaxFunction)
+        beside = _beside("empirical_kernel_fn", apply_fn_kwargs) if is_own else None
+        computing = _functions_for(functions, beside, x1, x2, params)
         if isinstance(computing, JaxFunction):
-            given = apply_fn_kwargs if functions is computing else _own_arguments("empirical_kernel_fn", apply_fn_kwargs)
+            given = _own_arguments(beside) if is_own else apply_fn_kwargs
             return _by_name("EmpiricalKernel", wanted, {name: computing.kernel(name, params, x1, x2, axes, given)
                                                        for name in _names(wanted)})
-        rng = _one_key("empirical_kernel_fn", apply_fn_kwargs)
+        rng = _one_key("empirical_kernel_fn", beside)
         found = {name: _own_kernel(functions, axes, params, x1, x2, name, rng) for name in _names(wanted)}
         return by_name("EmpiricalKernel", wanted, caller_of(x1, x2, params).give(found, "own"))
 
@@ -163,7 +172,7 @@ def empirical_nngp_fn(f: _Function, trace_axes: _Axes = (-1,),
 
 
 def empirical_ntk_fn(f: _Function, trace_axes: _Axes = (-1,), diagonal_axes: _Axes = (), vmap_axes: Any = None,
-                     implementation: Any = None, _j_rules: Any = None, _s_rules: Any = None,
+                     implementation: Any = None, _j_rules: Any = True, _s_rules: Any = True,
                      _fwd: Any = None) -> Callable[..., NDArray[np.float64]]:
     """ntk_fn(x1, x2, params, **apply_fn_kwargs) of one network of finite width, as empirical_kernel_fn()."""
     kernel_fn = empirical_kernel_fn(f, trace_axes, diagonal_axes)
@@ -184,14 +193,13 @@ def monte_carlo_kernel_fn(init_fn: _Function, apply_fn: _Function, key: Any, n_s
     counts, functions = _counts(n_samples), _functions_of(apply_fn)
     if isinstance(functions, JaxFunction):
         return _means_of_jax(init_fn, one, key, counts, n_samples)
-    means = _means_of_jax if _functions_for(functions, key) is not functions else _means
+    means = _means_of_jax if _functions_for(functions, _beside("", {}), key) is not functions else _means
     found = means(init_fn, one, key, counts, n_samples)
 
     def kernel_fn(x1, x2=None, get=None, **apply_fn_kwargs):
         if "rng" in apply_fn_kwargs:
             raise TypeError("monte_carlo_kernel_fn: rng: expected none, it comes from the key of monte_carlo_kernel_fn")
-        _one_key("monte_carlo_kernel_fn", apply_fn_kwargs)
-        return found(x1, x2, get)
+        return found(x1, x2, get, **apply_fn_kwargs)
 
     return kernel_fn
 
@@ -202,22 +210,22 @@ def _means(init_fn, one, key, counts, n_samples):
 
     seed = seed_of(key)
 
-    def means(x1, x2, wanted):
+    def means(x1, x2, wanted, kwargs):
         names = _names(wanted)
         sums = {name: 0.0 for name in names}
         for draw in range(counts[-1]):
             _, params = init_fn(seed_of(np.array([seed, draw])), np.shape(x1))
             rng = seed_of(np.array([seed, draw, 1]))
             for name in names:
-                sums[name] = sums[name] + one(x1, x2, name, params, rng=rng)
+                sums[name] = sums[name] + one(x1, x2, name, params, rng=rng, **kwargs)
             if draw + 1 in counts:
                 yield by_name("MonteCarloKernel", wanted, {name: sums[name] / (draw + 1) for name in names})
 
-    def kernel_fn(x1, x2, get):
+    def kernel_fn(x1, x2, get, **apply_fn_kwargs):
         caller = caller_of(key, x1, x2)
         arrays = (x1, x2) if caller.is_live else [None if x is None else numbers(x, name=name)
                                                   for x, name in ((x1, "x1"), (x2, "x2"))]
-        found = (caller.give(mean, "own") for mean in means(*arrays, _wanted(get)))
+        found = (caller.give(mean, "own") for mean in means(*arrays, _wanted(get), apply_fn_kwargs))
         return found if hasattr(n_samples, "__iter__") else next(found)
 
     return kernel_fn
@@ -268,12 +276,13 @@ def _expansion(name, f, params, degree):
         return functions.expanded(params, degree)
 
     def expanded(new_params, x, **apply_fn_kwargs):
-        computing = _functions_for(functions, x, params, new_params)
+        beside = _beside(name, apply_fn_kwargs)
+        computing = _functions_for(functions, beside, x, params, new_params)
         if isinstance(computing, JaxFunction):
-            return computing.expanded(params, degree)(new_params, x, **_own_arguments(name, apply_fn_kwargs))
-        rng = _one_key(name, apply_fn_kwargs)
+            return computing.expanded(params, degree)(new_params, x, **_own_arguments(beside))
+        rng = _one_key(name, beside)
         if degree > 1:
-            return _by_jax_in_double(name, functions, params, degree, new_params, x, apply_fn_kwargs)
+            return _by_jax_in_double(name, functions, params, degree, new_params, x, beside)
         caller, x = caller_of(params, new_params, x), numbers(x, name="x")
         origin = functions.packed(params, x)
         outputs = functions.outputs(origin, x, rng)
@@ -285,7 +294,7 @@ def _expansion(name, f, params, degree):
     return expanded
 
 
-def _by_jax_in_double(name, functions, params, degree, new_params, x, apply_fn_kwargs):
+def _by_jax_in_double(name, functions, params, degree, new_params, x, beside):
     """An expansion of a higher degree for arrays that are not JAX's."""
     caller = caller_of(params, new_params, x)
     if importlib.util.find_spec("jax") is None or caller.is_live or not functions.are_layers_of_jax:
@@ -297,7 +306,7 @@ def _by_jax_in_double(name, functions, params, degree, new_params, x, apply_fn_k
     with double_precision():
         arrays = [jax.tree_util.tree_map(lambda array: jax.numpy.asarray(numbers(array, name=name)), tree)
                   for tree in (params, new_params, x)]
-        found = JaxFunction(functions.apply_fn).expanded(arrays[0], degree)(*arrays[1:], **_own_arguments(name, apply_fn_kwargs))
+        found = JaxFunction(functions.apply_fn).expanded(arrays[0], degree)(*arrays[1:], **_own_arguments(beside))
     return caller.give(np.asarray(found), "own")
 
 
@@ -324,10 +333,11 @@ def empirical_ntk_vp_fn(f: _Function, x1: ArrayLike, x2: ArrayLike | None, param
     functions = _functions_of(f)
     if isinstance(functions, JaxFunction):
         return functions.vector_product(params, x1, x2, apply_fn_kwargs)
-    computing = _functions_for(functions, x1, x2, params)
+    beside = _beside("empirical_ntk_vp_fn", apply_fn_kwargs)
+    computing = _functions_for(functions, beside, x1, x2, params)
     if isinstance(computing, JaxFunction):
-        return computing.vector_product(params, x1, x2, _own_arguments("empirical_ntk_vp_fn", apply_fn_kwargs))
-    sides = functions.sides(params, x1, x2, "ntk", _one_key("empirical_ntk_vp_fn", apply_fn_kwargs))
+        return computing.vector_product(params, x1, x2, _own_arguments(beside))
+    sides = functions.sides(params, x1, x2, "ntk", _one_key("empirical_ntk_vp_fn", beside))
     left, right = sides[0], sides[-1]
     axes = list(range(right.ndim - 1))
 

@@ -84,8 +84,8 @@ def test_functions_must_be_functions():
     (lambda: mlp()[2](None), TypeError, "x1: expected an array of inputs, got None"),
     (lambda: mlp()[2](X, X.reshape(4, 2, 3), "ntk"), ValueError, r"x1 of shape \(4, 6\) .*x2 of shape \(4, 2, 3\)"),
     (lambda: mlp()[2](X, X[:, :5], "ntk"), ValueError, r"x1 of shape \(4, 6\) .*x2 of shape \(4, 5\)"),
-    (lambda: isinstance(X, stax.MaskedArray), NotImplementedError, "stax.MaskedArray.*mask_constant"),
-    (lambda: stax.MaskedArray(X, X), NotImplementedError, "stax.MaskedArray.*mask_constant"),
+    (lambda: stax.serial(), ValueError, "serial: expected at least one layer"),
+    (lambda: mlp()[2](X, None, ()), ValueError, "get: expected at least one name"),
     (lambda: predict.gp_inference(np.eye(2), np.array([[1.0], [np.nan]])), ValueError, "y_train: expected finite numbers"),
 ])
 def test_what_is_wrong_is_named(call, error, message):

@@ -151,8 +151,8 @@ def test_requirements_are_checked(random):
     with pytest.raises(ValueError, match="kernel_fn: channel_axis: expected 3, got a Kernel with 1"):
         NeedsPositions()[2](stax.Conv(2, (2, 2), dimension_numbers=("NCHW", "OIHW", "NCHW"))[2](x))
     assert stax.serial(stax.Dense(2), NeedsPairs())[2](x[:, 0, 0]).nngp.shape == (3, 3)
-    with pytest.raises(NotImplementedError, match="arrays of inputs without mask_constant"):
-        Times(2.0)[2](x, mask_constant=0.0)
+    with pytest.raises(NotImplementedError, match="arrays of inputs without a store"):
+        Times(2.0)[2](x, store="folder")
     with pytest.raises(TypeError, match="kernel_fn: expected it to return a Kernel, got 3"):
         stax.layer(lambda: (lambda key, shape: (shape, ()), lambda params, x: x, lambda k: 3))()[2](x)
 

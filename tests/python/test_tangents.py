@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import widelimit as nt
+from widelimit.stax import _finite
 from parameter_trees import mapped
 from widelimit import stax
 
@@ -113,14 +114,14 @@ def test_arguments_are_used_or_refused(network):
              lambda **kwargs: nt.monte_carlo_kernel_fn(init_fn, apply_fn, 1, 2)(x, None, None, **kwargs),
              lambda **kwargs: nt.linearize(apply_fn, params)(params, x, **kwargs),
              lambda **kwargs: nt.taylor_expand(apply_fn, params, 0)(params, x, **kwargs))
+    _finite._IGNORED.discard("rgn")
+    with pytest.warns(UserWarning, match="apply_fn: rgn: there is no such argument, and it is ignored"):
+        calls[0](rgn=3)
     for call in calls:
         call(mask_constant=None, pattern=None)
-        with pytest.raises(TypeError, match=r"unknown arguments \['rgn'\]"):
-            call(rgn=3)
-        with pytest.raises(NotImplementedError, match="mask_constant: networks of finite width"):
-            call(mask_constant=0.0)
-        with pytest.raises(NotImplementedError, match="pattern: networks of finite width"):
-            call(pattern=np.eye(3))
+        call(rgn=3)  # Says so once.
+    with pytest.raises(ValueError, match="params"):
+        nt.empirical_ntk_fn(apply_fn)(x, None, params[:1], mask_constant=0.0)
     with pytest.raises(NotImplementedError, match="rng: expected one key"):
         calls[1](rng=(1, 2))
     with pytest.raises(TypeError, match="rng: expected none"):

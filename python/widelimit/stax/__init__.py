@@ -11,11 +11,12 @@ from ._combinators import FanInConcat, FanInProd, FanInSum, FanOut, parallel, re
 from ._enums import AggregateImplementation, AttentionMechanism, Padding, PositionalEmbedding
 from ._kernel import Kernel
 from ._kinds import *  # noqa: F403
-from ._missing import MaskedArray, unmask_fn
+from ._masks import MaskedArray
 from ._own import Bool, Diagonal, requires
 from ._own_layers import layer, supports_masking
 from ._pools import AvgPool, Dropout, Flatten, GlobalAvgPool, GlobalSumPool, Identity, LayerNorm, SumPool
 from ._positions import Aggregate, DotGeneral, ImageResize, Index, Slice
+from ._triple import unmask_fn
 from ._weights import Conv, ConvLocal, ConvTranspose, Dense
 
 __all__ = [

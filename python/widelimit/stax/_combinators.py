@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import reduce
-from operator import add, mul
+from operator import add, and_, mul
 from typing import Tuple
 
 import numpy as np
@@ -154,7 +154,7 @@ class _FanInElementwise(_FanIn):
             ntk = self._sum_of(ntk) if self.join is layers.sum else self._sum_of(
                 [self._product_of([array if k == j else kernel.nngp for k, kernel in enumerate(kernels)])
                  for j, array in enumerate(ntk)])
-        return kernels[0].replace(**fields, ntk=None if isinstance(ntk, list) else ntk,
+        return kernels[0].replace(**fields, **joined_masks(kernels), ntk=None if isinstance(ntk, list) else ntk,
                                   is_gaussian=are_gaussian and (self.join is layers.sum or len(kernels) == 1))
 
     def shape_of(self, shapes):
@@ -183,6 +183,15 @@ def _diagonal_blocks(arrays, axes):
             array = _FanInConcat(axis).outputs_of([zeros[0], array, zeros[1]])
         rows.append(array)
     return _FanInConcat(axes[0]).outputs_of(rows)
+
+
+def joined_masks(kernels):
+    """The masks behind branches: something counts if it does in one of them."""
+    found = {}
+    for name in ("mask1", "mask2"):
+        masks = [mask for kernel in kernels if (mask := getattr(kernel, name)) is not None]
+        found[name] = reduce(and_, masks) if masks else None
+    return found
 
 
 def _joined(kernels, name, join):
@@ -248,7 +257,7 @@ class _FanInConcat(_FanIn):
             shapes[name] = tuple(sizes)
         fields = {name: _joined(kernels, name, lambda arrays: reduce(add, map(mul, shares, arrays)))
                   for name in ("nngp", "ntk", "cov1", "cov2")}
-        return kernels[0].replace(**fields, **shapes, is_gaussian=False)
+        return kernels[0].replace(**fields, **shapes, **joined_masks(kernels), is_gaussian=False)
 
     def _batches(self, kernels):
         """Inputs of different branches are uncorrelated: all branches end in weights of their own."""
@@ -259,6 +268,8 @@ class _FanInConcat(_FanIn):
         fields = {name: _joined(kernels, name, lambda arrays, axes=axes: _diagonal_blocks(arrays, axes))
                   for name, axes in (("nngp", pairs), ("ntk", pairs), ("cov1", variances), ("cov2", variances))}
         shapes = {name: self.shape_of([getattr(kernel, name) for kernel in kernels]) for name in ("shape1", "shape2")}
+        if any(kernel.mask1 is not None or kernel.mask2 is not None for kernel in kernels):
+            raise NotImplementedError("FanInConcat: the batch: expected a readout over positions before inputs with masks are joined")
         return first.replace(**fields, **shapes)
 
     def _positions(self, branches, axis):

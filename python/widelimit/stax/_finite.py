@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import importlib.util
+import warnings
 from contextlib import contextmanager
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, List, Sequence, Tuple
 
@@ -14,10 +16,11 @@ from .._arrays import numbers
 from .._core import Network
 from .._caller import caller_of
 from .._differentiable import differentiated
-from .._jax import called_back, double_precision, is_traced, refuse_traced
+from .._jax import called_back, concretely, double_precision, is_traced, refuse_traced
 from ..finite import FiniteNetwork
 from ._inputs import batch_of, same_inputs
 from ._live import LiveOutputs
+from ._masks import MaskedArray, unmasked
 from ._module import start
 from ._request import counted
 from ._structure import Counter, Packer, unpacked
@@ -40,17 +43,35 @@ def seed_of(key, name="key"):
     return seed
 
 
-def rng_among(name, kwargs):
-    """The rng among arguments for apply_fn. NotImplementedError for other arguments of neural-tangents, TypeError for unknown
-    ones."""
-    unknown = sorted(set(kwargs) - {"rng", "mask_constant", "pattern"})
-    if unknown:
-        raise TypeError(f"{name}: unknown arguments {unknown}: expected those of apply_fn, rng")
-    for other in ("mask_constant", "pattern"):
-        if kwargs.get(other) is not None:
-            raise NotImplementedError(f"{name}: {other}: networks of finite width have neither masks nor patterns; leave "
-                                      "masked positions out, or give graphs to widelimit.FiniteNetwork")
-    return kwargs.get("rng")
+@dataclass(frozen=True)
+class Beside:
+    """What apply_fn takes beside inputs: a key of draws, the number of what does not count, and graphs."""
+
+    rng: Any = None
+    mask_constant: Any = None
+    pattern: Any = None
+
+    @staticmethod
+    def of(name, kwargs):
+        """Of keyword arguments; others are ignored, as in neural-tangents, with one warning for each."""
+        known = {what: kwargs[what] for what in ("rng", "mask_constant", "pattern") if what in kwargs}
+        warn_of_unknown(name, set(kwargs) - set(known))
+        return Beside(**known)
+
+    def asks_for_jax(self, x):
+        """Whether the library has no networks of finite width that take it."""
+        return self.mask_constant is not None or self.pattern is not None or isinstance(x, MaskedArray)
+
+
+_IGNORED = {"batch_size", "device_count", "store_on_device", "rng", "key", "k"}
+
+
+def warn_of_unknown(name, others):
+    """Warns of keywords that neural-tangents ignores, once for each of them."""
+    for other in sorted(set(others) - _IGNORED):
+        _IGNORED.add(other)
+        warnings.warn(f"{name}: {other}: there is no such argument, and it is ignored, as in neural-tangents", UserWarning,
+                      stacklevel=4)
 
 
 def _draws(module):
@@ -124,12 +145,12 @@ def _attention_in(module):
 def in_double_by_jax(function, *trees):
     """function(*trees), computed by JAX in double precision, with arrays of NumPy on both sides."""
     if importlib.util.find_spec("jax") is None:
-        raise NotImplementedError("GlobalSelfAttention: networks of finite width with n_chan_val other than n_chan_key, 'CONCAT', "
-                                  "different attention layers or vectors are computed by JAX, which is not installed: pip install "
-                                  "'widelimit[jax]'")
+        raise NotImplementedError("networks of finite width with masks, graphs, and GlobalSelfAttention with n_chan_val other than "
+                                  "n_chan_key, 'CONCAT', different attention layers or vectors are computed by JAX, which is not "
+                                  "installed: pip install 'widelimit[jax]'")
     import jax
 
-    with double_precision():
+    with double_precision(), concretely():  # Also within a function that JAX compiles: these are constants there.
         given = [jax.tree_util.tree_map(lambda array: jax.numpy.asarray(numbers(array)), tree) for tree in trees]
         return jax.tree_util.tree_map(lambda leaf: np.asarray(leaf) if isinstance(leaf, jax.Array) else leaf, function(*given))
 
@@ -162,21 +183,31 @@ class FiniteFunctions:
         return shape, caller.give(unpacked(site.tree, site.made(seed_of(key)).parameters, np.zeros))
 
     def apply_fn(self, params: Any, x: ArrayLike, rng: Any = None, **kwargs: Any) -> Any:
-        rng_among("apply_fn", kwargs)
-        if np.ndim(x) < 2:
-            return self._outputs_of_few_axes(params, x, rng)
-        caller = caller_of(params, x, rng)
+        """Outputs; for inputs with a mask_constant, or a MaskedArray, a MaskedArray."""
+        return self._applied(params, x, Beside.of("apply_fn", {**kwargs, "rng": rng}))
+
+    def unmasked_apply_fn(self, params: Any, x: ArrayLike, rng: Any = None, **kwargs: Any) -> Any:
+        """Outputs, with zeros for those that do not count."""
+        return unmasked(self._applied(params, x, Beside.of("apply_fn", {**kwargs, "rng": rng})))
+
+    def _applied(self, params, x, beside):
+        if len(_shape_of(x)) < 2:
+            return self._outputs_of_few_axes(params, x, beside.rng)
+        caller = caller_of(params, x, beside)
         if self.is_of_jax(caller):
-            return self._of_jax(np.shape(x)).outputs(params, x, self._checked_key(rng))
-        if self.asks_for_jax(np.shape(x)):
+            return self._by_jax(params, x, beside)
+        if beside.asks_for_jax(x) or self.asks_for_jax(_shape_of(x)):
             self.check_jax(caller)
-            return in_double_by_jax(lambda params, x: self._of_jax(x.shape).outputs(params, x, self._checked_key(rng)), params, x)
+            return in_double_by_jax(lambda params, x: self._by_jax(params, x, beside), params, x)
         site = self.site(np.shape(x))
         if not caller.is_live:
-            return caller.give(self.outputs(site.packed(params), x, rng), "own")
-        refuse_traced("rng", rng)
-        outputs = LiveOutputs(self, rng, site.full_shape(np.shape(x)))
+            return caller.give(self.outputs(site.packed(params), x, beside.rng), "own")
+        refuse_traced("rng", beside.rng)
+        outputs = LiveOutputs(self, beside.rng, site.full_shape(np.shape(x)))
         return differentiated(outputs, [site.packed(params), x])[0]
+
+    def _by_jax(self, params, x, beside):
+        return self._of_jax(_shape_of(x)).outputs(params, x, self._checked_key(beside.rng), beside.mask_constant, beside.pattern)
 
     def _outputs_of_few_axes(self, params, x, rng):
         """Outputs of an elementwise function at numbers, or of a network at one point: biases [1, C] give it the axis of a batch,
@@ -198,13 +229,14 @@ class FiniteFunctions:
         """Whether the library has no networks of finite width with these layers, and JAX has."""
         attention = list(_attention_in(self.module))
         return any(layer.asks_for_jax or (layer.n_heads, layer.n_chan_key) != (attention[0].n_heads, attention[0].n_chan_key)
-                   for layer in attention) or (bool(attention) and len(shape) == 2)
+                   for layer in attention) or (bool(attention) and len(shape) == 2) or aggregates(self.module)
 
     def check_jax(self, caller: Any) -> None:
         """NotImplementedError where networks of finite width that only JAX has cannot be computed."""
         if caller.is_live or not self.are_layers_of_jax:
-            raise NotImplementedError("apply_fn: GlobalSelfAttention: expected n_chan_val = n_chan_key, no 'CONCAT', positions, and equal "
-                                      "attention layers, for tensors that require gradients and layers that JAX does not know")
+            raise NotImplementedError("apply_fn: masks, graphs, and GlobalSelfAttention with n_chan_val other than n_chan_key, 'CONCAT', no "
+                                      "positions or different attention layers: expected arrays or tensors that require no gradients, "
+                                      "and layers that JAX knows (not functions of NumPy, nor encodings with a pos_emb_decay_fn)")
 
     @cached_property
     def are_layers_of_jax(self) -> bool:
@@ -312,6 +344,16 @@ class FiniteFunctions:
             yield network, [site.inputs(batch) for batch in batches], site
         finally:
             site.idle.append(network)
+
+
+def _shape_of(x):
+    """The shape of inputs, or of those of a MaskedArray."""
+    return np.shape(x.masked_value if isinstance(x, MaskedArray) else x)
+
+
+def aggregates(module):
+    """Whether there is a layer that sums over neighbours in graphs."""
+    return module.in_jax == "aggregate" or any(map(aggregates, module.parts()))
 
 
 def _is_elementwise(module):

@@ -13,6 +13,7 @@ import numpy as np
 from .._jax import is_of_jax
 from ._finite import FiniteFunctions, seed_of
 from ._kernel import Kernel
+from ._masks import joined, masked
 from ._module import Module, Sequence
 from ._own import end_of_branches
 
@@ -136,6 +137,7 @@ class FlowFunctions:
 
     def apply_fn(self, params: Any, x: Any, rng: Any = None, **kwargs: Any) -> Any:
         """Outputs of a network of finite width; rng: a key for the draws of dropout."""
+        x = masked(x, kwargs.pop("mask_constant", None))  # Layers behind must not take their own outputs for masked ones.
         return self._outputs(self.module, params, x, rng, kwargs)
 
     def _functions(self, module):
@@ -182,7 +184,7 @@ class FlowFunctions:
         if module.keeps_branches:
             return type(x)([self._outputs(*branch, kwargs) for branch in zip(module.modules, params, x, _split(key, len(x)))])
         if module.takes_branches:
-            return module.outputs_of(list(x))
+            return joined(module, x)
         for own in params:
             x = self._outputs(module.module, own, x, key, kwargs)
         return x

@@ -148,11 +148,10 @@ class GivenKernel:
         array = np.ascontiguousarray(np.broadcast_to(codes, (count, *self._shape, 1)), self._dtype)
         if mask is None:
             return Batch(array, None, graphs)
-        if not self._shape:
-            raise NotImplementedError("Kernel: mask1, mask2: expected those of positions, got some of vectors")
         axes = (self._kernel.batch_axis, self._kernel.channel_axis)
         is_masked = np.moveaxis(np.broadcast_to(np.asarray(mask), full_shape), axes, (0, -1))
-        return Batch(array, np.ascontiguousarray(~is_masked.all(-1)), graphs)
+        counts = np.ascontiguousarray(~is_masked.all(-1))
+        return Batch(array, counts, graphs) if self._shape else Batch(array, None, graphs, counts)
 
     def _given(self, nngp, ntk, variances1, variances2):
         """The covariances of a pair of inputs, identified by their variances."""

@@ -11,11 +11,13 @@ from .._jax import is_traced
 
 @dataclass(frozen=True)
 class Batch:
-    """Inputs [n, spatial..., channels] with their masks and adjacency matrices."""
+    """Inputs [n, spatial..., channels] with their masks and adjacency matrices; counts [n], of vectors: whether something of one
+    counts."""
 
     array: np.ndarray
     mask: Optional[np.ndarray]
     graphs: Optional[np.ndarray]
+    counts: Optional[np.ndarray] = None
 
     def options(self, suffix=""):
         """Options for gram()."""
@@ -26,14 +28,19 @@ class Batch:
         """Some of the inputs."""
         if not slices:
             return self
-        parts = [self.array, self.mask, self.graphs]
+        batch = self
         for rows in slices:
-            parts = [None if part is None else np.ascontiguousarray(part[rows]) for part in parts]
-        return Batch(*parts)
+            batch = batch.among(rows)
+        return batch
+
+    def among(self, rows):
+        """The inputs of a slice, or of truth values."""
+        parts = (self.array, self.mask, self.graphs, self.counts)
+        return Batch(*(None if part is None else np.ascontiguousarray(part[rows]) for part in parts))
 
     def is_same(self, other):
         """Whether these are the inputs of another batch."""
-        pairs = zip((self.mask, self.graphs), (other.mask, other.graphs))
+        pairs = zip((self.mask, self.graphs, self.counts), (other.mask, other.graphs, other.counts))
         return same_inputs(self.array, other.array) and all(
             (a is None and b is None) or (a is not None and b is not None and np.array_equal(a, b)) for a, b in pairs)
 
@@ -70,9 +77,8 @@ def batch_of(array, value, mask_constant, graphs):
     is_masked = np.isnan(last) if np.isnan(mask_constant) else last == mask_constant
     # A position counts unless all its channels are masked; single masked channels are 0.
     counts = ~is_masked.all(-1)
-    if last.ndim == 2 and not counts.all():
-        raise NotImplementedError("mask_constant: expected vectors of which something counts; leave others out")
-    return Batch(np.where(is_masked, last.dtype.type(0), last), None if last.ndim == 2 else counts, graphs)
+    array = np.where(is_masked, last.dtype.type(0), last)
+    return Batch(array, None, graphs, counts) if last.ndim == 2 else Batch(array, counts, graphs)
 
 
 def checked_array(x, dtype, name):

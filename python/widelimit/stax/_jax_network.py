@@ -7,7 +7,8 @@ import jax.numpy as jnp
 from .._jax import with_any_ranks
 from ._drawn import drawn
 from ._keys import key_of
-from ._outputs import outputs
+from ._masks import MaskedArray, masked
+from ._outputs import Given, outputs
 from ._request import counted
 from ._structure import Shapes, check_parameters
 
@@ -27,9 +28,17 @@ class JaxNetwork:
         return shape, drawn(self._module, key_of(key), self._first, Shapes(self._heads))
 
     @with_any_ranks
-    def outputs(self, params, x, key):
-        """Outputs in the layout of the layers. ValueError for parameters of another structure or other shapes."""
+    def outputs(self, params, x, key, mask_constant=None, pattern=None):
+        """Outputs in the layout of the layers; a MaskedArray for inputs with a mask_constant, or with a mask. ValueError for parameters
+        of another structure or other shapes."""
         check_parameters(self._tree, params)
-        x = jnp.asarray(x)
-        x = x if jnp.issubdtype(x.dtype, jnp.inexact) else x.astype(jnp.result_type(float))
-        return outputs(self._module, params, x, self._first, None if key is None else key_of(key, "rng"))
+        x = masked(_real(x), mask_constant)
+        return outputs(self._module, params, x, self._first, Given(None if key is None else key_of(key, "rng"), pattern))
+
+
+def _real(x):
+    """Inputs as real numbers."""
+    if isinstance(x, MaskedArray):
+        return MaskedArray(_real(x.masked_value), jnp.asarray(x.mask))
+    x = jnp.asarray(x)
+    return x if jnp.issubdtype(x.dtype, jnp.inexact) else x.astype(jnp.result_type(float))

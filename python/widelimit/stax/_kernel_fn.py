@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
-from dataclasses import replace
 from functools import cached_property
 from typing import Any, Literal, overload
 
@@ -17,13 +15,16 @@ from .._differentiable import differentiated
 from .._frames import beside
 from .._jax import is_traced
 from .._named import by_name
+from ._counted import Counted, count_of
 from ._diagonal import NO
 from ._flow import FlowKernels, is_plain
+from ._finite import warn_of_unknown
 from ._formula_kernels import FormulaKernels
 from ._given import GivenKernel, form_of
 from ._inputs import are_same, batch_of, checked_array
 from ._kernel import ARRAYS, FIELDS, Kernel, registered
 from ._live import LiveKernels
+from ._masks import mask_through, masked
 from ._module import Module, Sequence, axis_among, start
 from ._numbers import numbers_of, placeholders, with_values
 from ._own import OfKernels, has_own
@@ -110,7 +111,7 @@ class KernelFunction:
                  diagonal_batch: bool | None = None, diagonal_spatial: bool | None = None, batch_axis: int | None = None,
                  channel_axis: int | None = None, precision: str | None = None, threads: int = 0, store: Any = None,
                  **others: Any) -> Any:
-        _warn_of(others)
+        warn_of_unknown("kernel_fn", others)
         get = _in_lower_case(get)
         store = self._store if store is None else store
         options = {"pattern": pattern, "mask_constant": mask_constant, "diagonal_batch": diagonal_batch,
@@ -127,9 +128,9 @@ class KernelFunction:
         names = _wanted(get)
         caller = caller_of(x1, x2, self.numbers, list(options.values()))
         if self._has_own:
-            if store is not None or caller.is_live or self.numbers or mask_constant is not None:
-                raise NotImplementedError("kernel_fn: expected arrays of inputs without mask_constant or store, outside of "
-                                          "functions that JAX transforms: the network has layers of functions of kernels")
+            if store is not None or caller.is_live or self.numbers:
+                raise NotImplementedError("kernel_fn: expected arrays of inputs without a store, outside of functions that JAX "
+                                          "transforms: the network has layers of functions of kernels")
             return self._of_kernels(self._inputs_kernel(x1, x2, options), names, get, options, caller)
         if caller.name == "JAX":
             registered()
@@ -140,15 +141,24 @@ class KernelFunction:
             return self._live(x1, x2, get, names, options)
         if self.numbers:
             return caller.give(self.at([float(value) for value in self.numbers])(x1, x2, get, store=store, **options))
-        request = replace(self._request(x1, x2, **options), store=store)
+        request = self._request(x1, x2, **options).stored(store)
         fields = caller.give(request.arrays([name for name in ARRAYS if name in names]))
-        return self._result(get, names, fields, request.facts, (self.module, x1, x2, options))
+        return self._result(get, names, fields, lambda: {**request.facts(), **self._masks(x1, x2, request.first, mask_constant)},
+                            (self.module, x1, x2, options))
+
+    def _masks(self, x1, x2, first, mask_constant):
+        """The masks of a Kernel after the network."""
+        if mask_constant is None:
+            return {}
+        sides = [None if x is None else masked(x if hasattr(x, "dtype") else np.asarray(x), mask_constant).mask for x in (x1, x2)]
+        return {name: None if mask is None else mask_through(self.module, mask, first)[0]
+                for name, mask in zip(("mask1", "mask2"), sides)}
 
     @staticmethod
     def _result(get, names, fields, facts, origin):
         """The result that `get` asks for, from arrays by their names and from facts()."""
         if get is None:
-            return Kernel(**fields, **facts(), origin=origin)
+            return Kernel(**fields, **facts()).from_origin(origin)
         if not set(names) <= set(ARRAYS):
             fields.update({name: value for name, value in facts().items() if name in names})
         return by_name("AnalyticKernel", get, fields)
@@ -199,8 +209,9 @@ class KernelFunction:
 
         def facts():
             n1, n2 = (np.shape(x)[kernels.first.batch_axis] for x in (inputs[0], inputs[-1]))
-            return facts_of(kernels.value, n1, n2, x2 is None or are_same(x1, x2),
-                            options["diagonal_batch"] is not False, kernels.is_diagonal)
+            return {**facts_of(kernels.value, n1, n2, x2 is None or are_same(x1, x2),
+                               options["diagonal_batch"] is not False, kernels.is_diagonal),
+                    **self._masks(x1, x2, kernels.first, options["mask_constant"])}
 
         return self._result(get, names, fields, facts, (self.module, x1, x2, options))
 
@@ -271,21 +282,23 @@ class KernelFunction:
                              "are of one batch, and the network has Dropout")
         if options["diagonal_batch"] is False and kernel.diagonal_batch:
             raise ValueError("diagonal_batch=False: expected a Kernel with diagonal_batch=False")
-        patterns = (None, None) if options["pattern"] is None else options["pattern"]
+        patterns = _pair(options["pattern"])
         first = given.value(patterns[0] is not None)
         this = self.at([float(value) for value in self.numbers])
         value = this.module.apply(first)
         sides = [None if batch is None else batch.chosen(value.rows)
                  for batch in given.batches([this._graphs(pattern, first) for pattern in patterns])]
-        request = Request(_core.Network(list(value.layers)), value, *sides, bool(kernel.diagonal_batch), given.is_diagonal,
-                          options["threads"], first)
+        request = self._counted(Request(_core.Network(list(value.layers)), value, *sides, bool(kernel.diagonal_batch),
+                                        given.is_diagonal, options["threads"], first))
         present = [name for name in ARRAYS if name in names and (given.has_ntk or name != "ntk")]
         fields = {name: None for name in names if name in ARRAYS}
         fields.update(request.arrays(present))
         if kernel.cov2 is None and "cov2" in fields:
             fields["cov2"] = None
         is_input = bool(kernel.is_input) and len(value.layers) == len(first.layers)
-        return fields, {**request.facts(), "x1_is_x2": given.x1_is_x2, "is_input": is_input}
+        masks = {name: mask_through(self.module, mask, first)[0] for name, mask in (("mask1", kernel.mask1), ("mask2", kernel.mask2))
+                 if mask is not None}
+        return fields, {**request.facts(), **masks, "x1_is_x2": given.x1_is_x2, "is_input": is_input}
 
     def _of_flow(self, x1, x2, get, options):
         """Of several inputs or outputs."""
@@ -309,9 +322,10 @@ class KernelFunction:
     def _inputs_kernel(self, x1, x2, options):
         """The Kernel of inputs, for layers of functions of kernels."""
         given = {**options, "diagonal_batch": options["diagonal_batch"] is not False and not _needs_pairs(self.module)}
-        request = replace(self._request(x1, x2, behind=Sequence(()), **given))
-        fields = request.arrays(ARRAYS)
-        return Kernel(**fields, **{**request.facts(), "is_input": True})
+        nothing = Sequence(())
+        request = self._request(x1, x2, behind=nothing, **given)
+        fields, masks = request.arrays(ARRAYS), KernelFunction(nothing)._masks(x1, x2, request.first, options["mask_constant"])
+        return Kernel(**fields, **{**request.facts(), **masks, "is_input": True})
 
     def _of_kernels(self, kernel, names, get, options, caller):
         def step(module, kernel):
@@ -322,7 +336,7 @@ class KernelFunction:
         found = OfKernels(caller, given, step).behind(self.module, kernel)
         fields = {name: None if (array := getattr(found, name)) is None else numbers(array, name=name) for name in names
                   if name in ARRAYS}
-        facts = {name: getattr(found, name) for name in FIELDS if name not in ARRAYS}
+        facts = {name: getattr(found, name) for name in (*FIELDS, "mask1", "mask2") if name not in ARRAYS}
         return self._result(get, names, caller.give(fields, "own"), lambda: facts, None)
 
     def request(self, x1: Any, x2: Any, **options: Any) -> Request:
@@ -338,7 +352,7 @@ class KernelFunction:
         dtype = element_type(precision, x1, *(() if x2 is None else (x2,)))
         arrays = [None if x is None else checked_array(x, dtype, name) for x, name in ((x1, "x1"), (x2, "x2"))]
         is_diagonal = self._is_diagonal(diagonal_spatial)
-        patterns = (None, None) if pattern is None else pattern
+        patterns = _pair(pattern)
         first = start(self.module, arrays[0].shape, batch_axis, channel_axis, is_diagonal=is_diagonal,
                       has_masks=mask_constant is not None, has_patterns=patterns[0] is not None)
         _check_shapes(*arrays, first)
@@ -347,7 +361,16 @@ class KernelFunction:
                    for x, graphs in zip(arrays, patterns)]
         if arrays[1] is not None and (patterns[0] is None) != (patterns[1] is None):
             raise ValueError("pattern: expected graphs of both x1 and x2, or of neither")
-        return Request(network, value, *batches, diagonal_batch is not False, is_diagonal, threads, first)
+        whose = self if behind is None else KernelFunction(behind)
+        return whose._counted(Request(network, value, *batches, diagonal_batch is not False, is_diagonal, threads, first))
+
+    def _counted(self, request):
+        """The request, with zeros for inputs of which nothing counts."""
+        sides = [request.left] if request.right is None else [request.left, request.right]
+        if request.value.rows or all(batch.mask is None and batch.counts is None for batch in sides):
+            return request
+        counts = [count_of(self.module, request.first, batch) for batch in sides]
+        return request if all(map(np.all, counts)) else Counted(request, counts[0], counts[1] if len(counts) == 2 else None)
 
     def _is_diagonal(self, diagonal_spatial):
         needs = self._needs
@@ -363,9 +386,20 @@ class KernelFunction:
         aggregates = _aggregates(self.module)
         if not aggregates:
             return None
-        if any(other.patterns != aggregates[0].patterns for other in aggregates):
+        axes = [layer.axes_among(len(first.shape)) for layer in aggregates]
+        if any((layer.patterns, own) != (aggregates[0].patterns, axes[0]) for layer, own in zip(aggregates, axes)):
             raise NotImplementedError("Aggregate: expected layers with the same arguments in one network")
-        return aggregates[0].patterns.dense(pattern, int(np.prod(first.shape)))
+        return aggregates[0].patterns.dense(pattern, first.shape, axes[0])
+
+
+def _pair(pattern):
+    """The graphs of both batches; those of one pair are not among them."""
+    if pattern is None:
+        return None, None
+    if not isinstance(pattern, (tuple, list)) or len(pattern) != 2:
+        raise ValueError("pattern: expected a pair, (graphs of x1, graphs of x2), got "
+                         f"{len(pattern) if isinstance(pattern, (tuple, list)) else 'one array'}")
+    return tuple(pattern)
 
 
 def _check_shapes(x1, x2, first):
@@ -408,17 +442,6 @@ def _in_lower_case(get):
     if isinstance(get, (tuple, list)):
         return tuple(name.lower() if isinstance(name, str) else name for name in get)
     return get.lower() if isinstance(get, str) else get
-
-
-_IGNORED = {"batch_size", "device_count", "store_on_device", "rng", "key", "k"}
-
-
-def _warn_of(others):
-    """Warns of keywords that neural-tangents ignores, once for each of them."""
-    for name in sorted(set(others) - _IGNORED):
-        _IGNORED.add(name)
-        warnings.warn(f"kernel_fn: {name}: there is no such argument, and it is ignored, as in neural-tangents", UserWarning,
-                      stacklevel=3)
 
 
 def _draws(module):

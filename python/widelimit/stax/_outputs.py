@@ -1,12 +1,14 @@
 """Outputs of networks of finite width as functions of JAX's arrays alone: whatever JAX does with functions, it does with these.
 
-outputs(module, params, x, value, key): the activations after a module; `value` (_module.py) is the form of those before it.
+outputs(module, params, x, value, given): the activations after a module, an array or, where x is one, a MaskedArray (_masks.py);
+`value` (_module.py) is the form of those before it, and `given` what came beside the inputs.
 """
 
 from __future__ import annotations
 
 from functools import reduce
 from operator import add, mul
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -16,8 +18,22 @@ from jax import lax
 from .. import layers
 from .._jax import is_function_of_jax
 from ._keys import split
+from ._masks import MaskedArray, mask_after, parts_of
 from ._scalar_functions import scalar_function
 from ._structure import Shapes, are_alike
+from ._windows import folded, numbers_of, wrapped
+
+
+class Given(NamedTuple):
+    """What comes beside inputs: the key of draws, the graphs of Aggregate layers, and, for a single layer, its inputs' mask."""
+
+    key: Any = None
+    pattern: Any = None
+    mask: Any = None
+
+    def shared(self, count):
+        """The same for several modules, each with a key of its own."""
+        return [self._replace(key=key) for key in split(self.key, count)]
 
 
 def is_of_jax(module):
@@ -29,39 +45,44 @@ def _knows(module):
     return module.in_jax in _OUTPUTS and (module.in_jax not in _CONDITIONS or _CONDITIONS[module.in_jax](module))
 
 
-def outputs(module, params, x, value, key):
+def outputs(module, params, x, value, given):
     """See above; the word `in_jax` of a layer says which function of this file is its own."""
-    return _OUTPUTS[module.in_jax](module, params, x, value, key)
+    if module.in_jax in _OF_MODULES:
+        return _OUTPUTS[module.in_jax](module, params, x, value, given)
+    arrays, mask = parts_of(x)
+    found = _OUTPUTS[module.in_jax](module, params, arrays, value, given._replace(mask=mask))
+    mask = mask_after(module, mask, value)
+    return found if mask is None else MaskedArray(found, mask)
 
 
-def _serial(module, params, x, value, key):
-    for part, own, own_key in zip(module.modules, params, split(key, len(module.modules))):
-        x, value = outputs(part, own, x, value, own_key), part.apply(value)
+def _serial(module, params, x, value, given):
+    for part, own, its in zip(module.modules, params, given.shared(len(module.modules))):
+        x, value = outputs(part, own, x, value, its), part.apply(value)
     return x
 
 
-def _repeat(module, params, x, value, key):
+def _repeat(module, params, x, value, given):
     are_stacked = are_alike(module.forms(value, Shapes())[0])
     for k in range(module.times):
         own = jax.tree_util.tree_map(lambda array: array[k], params) if are_stacked else params[k]
-        x, value = outputs(module.module, own, x, value, key), module.module.apply(value)
+        x, value = outputs(module.module, own, x, value, given), module.module.apply(value)
     return x
 
 
-def _fan_out(module, params, x, value, key):
+def _fan_out(module, params, x, value, given):
     return [x] * module.number
 
 
-def _parallel(module, params, x, value, key):
+def _parallel(module, params, x, value, given):
     module.apply(value)  # Checks the number of branches.
-    return [outputs(part, *rest) for part, *rest in zip(module.modules, params, x, value.values, split(key, len(x)))]
+    return [outputs(part, *rest) for part, *rest in zip(module.modules, params, x, value.values, given.shared(len(x)))]
 
 
-def _fan_in(module, params, x, value, key):
+def _fan_in(module, params, x, value, given):
     return reduce(add if module.join is layers.sum else mul, x)
 
 
-def _concat(module, params, x, value, key):
+def _concat(module, params, x, value, given):
     return jnp.concatenate(x, module.axis)
 
 
@@ -76,7 +97,7 @@ def _with_biases(x, biases, factor):
     return x if biases is None or factor is None else x + factor * biases
 
 
-def _dense(module, params, x, value, key):
+def _dense(module, params, x, value, given):
     weights, biases = params
     norm, factor = _norms(module, value.channels)
     product = jnp.moveaxis(jnp.tensordot(x, weights, (value.channel_axis, 0)), -1, value.channel_axis)
@@ -88,23 +109,18 @@ def _last(x, value):
     return jnp.moveaxis(x, (value.batch_axis, value.channel_axis), (0, -1))
 
 
-def _numbers_of(axes, is_filter=False):
-    letters = "DHW"[-axes:] if axes else ""
-    return letters + "IO" if is_filter else "N" + letters + "C"
-
-
-def _convolution(module, params, x, value, key):
+def _convolution(module, params, x, value, given):
     if not module.filter_shape:
-        return _dense(module, params, x, value, key)
+        return _dense(module, params, x, value, given)
     weights, biases = params
     axes = len(value.shape)
     norm, factor = _norms(module, value.channels * int(np.prod(module.filter_shape)))
     behind = module.apply(value)
     weights = weights.transpose(np.argsort(module.filter_axes))
-    numbers = _numbers_of(axes), _numbers_of(axes, True), _numbers_of(axes)
+    numbers = numbers_of(axes), numbers_of(axes, True), numbers_of(axes)
     x, padding = _last(x, value), module.padding
     if padding == "circular" and module.kind != "conv_transpose":
-        x = _wrapped(x, (1, *module.filter_shape, 1), (1, *module.strides, 1))
+        x = wrapped(x, (1, *module.filter_shape, 1), (1, *module.strides, 1))
     padding = "VALID" if padding == "circular" else padding.upper()
     if module.kind == "conv":
         found = lax.conv_general_dilated(x, weights, module.strides, padding, dimension_numbers=numbers)
@@ -114,31 +130,16 @@ def _convolution(module, params, x, value, key):
     else:
         found = lax.conv_transpose(x, weights, module.strides, padding, dimension_numbers=numbers)
         if module.padding == "circular":
-            found = _folded(found, (len(x), *behind.shape, behind.channels))
+            found = folded(found, (len(x), *behind.shape, behind.channels))
     found = jnp.moveaxis(norm * found, (0, -1), (behind.batch_axis, behind.channel_axis))
     return _with_biases(found, biases, factor)
 
 
-def _wrapped(x, window, strides):
-    """The array with its other side beyond the edges, as far as windows of zeros' SAME padding reach."""
-    return jnp.pad(x, lax.padtype_to_pads(x.shape, window, strides, "SAME"), "wrap")
-
-
-def _folded(x, shape):
-    """The way back from _wrapped(): what lies beyond an edge is added at the other side."""
-    for axis, size in enumerate(shape):
-        excess = x.shape[axis] - size
-        if excess:
-            places = (np.arange(x.shape[axis]) - excess // 2) % size
-            x = jnp.moveaxis(jnp.zeros_like(jnp.moveaxis(x, axis, 0)[:size]).at[places].add(jnp.moveaxis(x, axis, 0)), 0, axis)
-    return x
-
-
-def _nonlinearity(module, params, x, value, key):
+def _nonlinearity(module, params, x, value, given):
     return scalar_function(module.kind, module.fields)(x)
 
 
-def _function(module, params, x, value, key):
+def _function(module, params, x, value, given):
     return module.function(x)
 
 
@@ -150,13 +151,13 @@ def _knows_function(module):
     return is_function_of_jax(module.function)
 
 
-def _pool(module, params, x, value, key):
+def _pool(module, params, x, value, given):
     window, strides = ([1] * x.ndim for _ in range(2))
     for axis, size, stride in zip(value.spatial_axes, module.window, module.strides):
         window[axis], strides[axis] = size, stride
     padding = module.padding
     if padding == "circular":
-        x, padding = _wrapped(x, window, strides), "valid"
+        x, padding = wrapped(x, window, strides), "valid"
 
     def summed(array):
         return lax.reduce_window(array, np.zeros((), array.dtype), lax.add, window, strides, padding.upper())
@@ -166,42 +167,52 @@ def _pool(module, params, x, value, key):
     return summed(x) / (summed(jnp.ones_like(x)) if module.normalize_edges else np.prod(window))
 
 
-def _global_pool(module, params, x, value, key):
-    return jnp.mean(x, value.spatial_axes) if module.name == "GlobalAvgPool" else jnp.sum(x, value.spatial_axes)
+def _global_pool(module, params, x, value, given):
+    if module.name == "GlobalAvgPool":
+        return jnp.squeeze(_mean(x, value.spatial_axes, given.mask), value.spatial_axes)
+    return jnp.sum(x, value.spatial_axes)
 
 
-def _flatten(module, params, x, value, key):
+def _mean(x, axes, mask):
+    """The mean over axes, which stay as axes of size 1, of what counts; 0 where nothing does."""
+    if mask is None:
+        return jnp.mean(x, axes, keepdims=True)
+    counts = jnp.broadcast_to(~mask, x.shape)
+    return jnp.sum(x, axes, where=counts, keepdims=True) / jnp.maximum(jnp.sum(counts, axes, keepdims=True), 1).astype(x.dtype)
+
+
+def _flatten(module, params, x, value, given):
     flat = _last(x, value).reshape(x.shape[value.batch_axis], -1)
     return flat if module.batch_axis_out == 0 else flat.T
 
 
-def _identity(module, params, x, value, key):
+def _identity(module, params, x, value, given):
     return x
 
 
-def _dropout(module, params, x, value, key):
-    return jnp.where(jax.random.bernoulli(key, module.keep, x.shape), x / module.keep, 0)
+def _dropout(module, params, x, value, given):
+    return jnp.where(jax.random.bernoulli(given.key, module.keep, x.shape), x / module.keep, 0)
 
 
-def _layer_norm(module, params, x, value, key):
+def _layer_norm(module, params, x, value, given):
     module.apply(value)  # Checks the axes.
-    centred = x - x.mean(module.axes, keepdims=True)
-    return centred / jnp.sqrt((centred**2).mean(module.axes, keepdims=True) + module.eps)
+    centred = x - _mean(x, module.axes, given.mask)
+    return centred / jnp.sqrt(_mean(centred**2, module.axes, given.mask) + module.eps)
 
 
-def _resize(module, params, x, value, key):
+def _resize(module, params, x, value, given):
     shape = list(x.shape)
     for axis, size in zip(value.spatial_axes, module.apply(value).shape):
         shape[axis] = size
     return jax.image.resize(x, shape, module.method, module.antialias)
 
 
-def _index(module, params, x, value, key):
+def _index(module, params, x, value, given):
     module.apply(value)  # Checks what the library takes.
     return x[module.index]
 
 
-def _dot_general(module, params, x, value, key):
+def _dot_general(module, params, x, value, given):
     if module.other.ndim == 0:
         return x * float(module.other)
     module.apply(value)
@@ -209,9 +220,11 @@ def _dot_general(module, params, x, value, key):
     return jnp.einsum(x, ours, jnp.asarray(module.other, x.dtype), theirs, order)
 
 
-def _attention(module, params, x, value, key):
+def _attention(module, params, x, value, given):
     queries, keys, values, output, biases, encodings = params
     fields, n = module.fields, x.shape[value.batch_axis]
+    if encodings is not None and given.mask is not None:
+        encodings = jnp.where(given.mask, jnp.zeros((), encodings.dtype), encodings)
     seen = x if encodings is None else _encoded(module.encodings, x, encodings, value)
     of_values = x if encodings is not None and not module.encodings.in_values else seen
     seen, of_values = (_last(array, value).reshape(n, -1, array.shape[value.channel_axis]) for array in (seen, of_values))
@@ -219,6 +232,8 @@ def _attention(module, params, x, value, key):
     queries = keys if queries is None else jnp.einsum("npc,hck->nhpk", seen, queries)
     width = keys.shape[-1] if fields["scaling"] == "inverse_width" else keys.shape[-1] ** 0.5
     logits = fields["query_key_std"] / (seen.shape[-1] * width) * jnp.einsum("nhpk,nhqk->nhpq", queries, keys)
+    if given.mask is not None:
+        logits = jnp.where(_of_keys(given.mask, value), _AT_MASKED[fields["weights"]], logits)
     heads = jnp.einsum("nhpq,nqc,hck->npkh", _LOGITS[fields["weights"]](logits), of_values, values)
     heads = heads.reshape(*heads.shape[:2], -1)
     scale = fields["output_value_variance"] ** 0.5 / (heads.shape[-1] * of_values.shape[-1]) ** 0.5
@@ -227,6 +242,14 @@ def _attention(module, params, x, value, key):
                         fields["bias_variance"] ** 0.5)
 
 
+def _of_keys(mask, value):
+    """Which positions count for nobody, [n, 1, 1, positions]."""
+    mask = _last(mask.all(value.channel_axis, keepdims=True), value)
+    return jnp.broadcast_to(mask, (len(mask), *value.shape, 1)).reshape(len(mask), 1, 1, -1)
+
+
+# Logits at masked positions. A softmax of nothing but -inf would be NaN.
+_AT_MASKED = {"softmax": -1e20, "identity": 0.0, "relu": 0.0, "abs": 0.0}
 _LOGITS = {"softmax": jax.nn.softmax, "identity": lambda logits: logits, "relu": lambda logits: jnp.maximum(logits, 0),
             "abs": jnp.abs}
 
@@ -246,7 +269,20 @@ def _knows_attention(module):
     return module.fields["weights"] in _LOGITS and (module.encodings is None or module.encodings.decay is None)
 
 
+def _aggregate(module, params, x, value, given):
+    if given.pattern is None:
+        return x
+    spatial = module.axes_among(len(value.shape))
+    last = _last(x, value)
+    moved = jnp.moveaxis(last, [1 + axis for axis in spatial], range(1, 1 + len(spatial)))
+    nodes = moved.reshape(len(moved), int(np.prod(moved.shape[1:1 + len(spatial)])), -1)
+    summed = module.patterns.summed(given.pattern, nodes, tuple(value.shape[axis] for axis in spatial)).reshape(moved.shape)
+    back = jnp.moveaxis(summed, range(1, 1 + len(spatial)), [1 + axis for axis in spatial])
+    return jnp.moveaxis(back, (0, -1), (value.batch_axis, value.channel_axis))
+
+
 _OUTPUTS = {
+    "aggregate": _aggregate,
     "serial": _serial,
     "repeat": _repeat,
     "fan_out": _fan_out,
@@ -268,4 +304,5 @@ _OUTPUTS = {
     "dot_general": _dot_general,
     "attention": _attention,
 }
+_OF_MODULES = {"serial", "repeat", "fan_out", "parallel"}  # Those that only hand on what they get.
 _CONDITIONS = {"nonlinearity": _knows_nonlinearity, "function": _knows_function, "attention": _knows_attention}

@@ -9,6 +9,7 @@ import numpy as np
 
 from .._jax import is_of_jax
 from ._finite import FiniteFunctions, seed_of
+from ._masks import joined
 from ._module import Sequence
 from ._own import Own, has_own, pieces
 
@@ -78,7 +79,7 @@ class _Branched:
         if self._module.opens_branches:
             return [x] * self._module.number
         if not self._module.keeps_branches:
-            return self._module.outputs_of(x)
+            return joined(self._module, x)
         given = [kwargs if rng is None else {**kwargs, "rng": _key(rng, k, len(x))} for k in range(len(x))]
         return [branch.apply_fn(own, one, **options) for branch, own, one, options in zip(self._branches, params, x, given)]
 

@@ -179,8 +179,14 @@ def LayerNorm(axis: int | Sequence[int] = -1, eps: float = 1e-12, batch_axis: in
               channel_axis: int = -1) -> Triple:
     """Layer normalisation over the channels, and over those spatial axes that are named.
 
-    axis: one or several axes, including the channels; eps is added to the variance.
-    ValueError for the batch, axes that do not exist, and axes without the channels, which have no limit.
+    axis: one or several axes, including the channels; eps is added to the variance. With the batch among them, variances are means over
+    each batch too, and the layer is one of functions of kernels (layer()).
+    ValueError for axes that do not exist, and axes without the channels, which have no limit.
     """
     axes = (axis,) if isinstance(axis, int) else tuple(axis)
-    return triple(_LayerNorm(axes, eps, int(batch_axis), int(channel_axis)))
+    module = _LayerNorm(axes, eps, int(batch_axis), int(channel_axis))
+    if batch_axis in axes:
+        from ._batchwise import layer_norm
+
+        return layer_norm(module)
+    return triple(module)

@@ -60,13 +60,18 @@ def ImageResize(shape: Sequence[int], method: Any, antialias: bool = True, preci
                 channel_axis: int = -1) -> Triple:
     """Resizing to `shape`, batch and channels included, -1 to leave an axis; 'linear', 'nearest' or 'cubic', or a
     jax.image.ResizeMethod. antialias: smooths where an axis shrinks, as jax.image does. [n, spatial..., C] becomes
-    [n, *shape[1:-1], C]. ValueError for another number of axes, NotImplementedError for other methods and for sizes of the
-    batch or the channels, NetworkError for sizes below 1."""
+    [n, *shape[1:-1], C]. With a size for the batch, the layer is one of functions of kernels (layer()), which needs JAX. ValueError for
+    another number of axes and for sizes of the channels, NotImplementedError for other methods, NetworkError for sizes below 1."""
     word = str(getattr(method, "name", method)).lower()
     if word not in _METHODS:
         raise NotImplementedError(f"ImageResize: method: expected 'linear', 'nearest' or 'cubic', got {method!r}; "
                                   "layers.from_fields('positions_map', ...) takes any map")
-    return triple(_ImageResize(tuple(shape), _METHODS[word], bool(antialias), int(batch_axis), int(channel_axis)))
+    module = _ImageResize(tuple(shape), _METHODS[word], bool(antialias), int(batch_axis), int(channel_axis))
+    if len(module.size) > 1 and module.size[batch_axis] != -1:
+        from ._batchwise import image_resize
+
+        return image_resize(module)
+    return triple(module)
 
 
 class _SliceMaker:
@@ -206,7 +211,8 @@ def DotGeneral(*, lhs: ArrayLike | None = None, rhs: ArrayLike | None = None,
 
     lhs, rhs           the constant factor on that side of the inputs; without either nothing is changed
     dimension_numbers  ((contracted axes of the left, of the right), (batch axes of the left, of the right))
-    ValueError for both factors and for the channels among the axes, NotImplementedError for the batch.
+    With the batch among the axes, the layer is one of functions of kernels (layer()); after products over the batch there is none.
+    ValueError for both factors and for the channels among the axes.
     """
     if lhs is not None and rhs is not None:
         raise ValueError("DotGeneral: expected at most one of lhs and rhs")
@@ -215,7 +221,12 @@ def DotGeneral(*, lhs: ArrayLike | None = None, rhs: ArrayLike | None = None,
         raise ValueError("DotGeneral: the factor: expected finite numbers")
     is_left = rhs is None
     contracted, batched = (tuple(tuple(axes) for axes in (pair[::-1] if is_left else pair)) for pair in dimension_numbers)
-    return triple(_DotGeneral(other, contracted, batched, is_left, int(batch_axis), int(channel_axis)))
+    module = _DotGeneral(other, contracted, batched, is_left, int(batch_axis), int(channel_axis))
+    if batch_axis in contracted[0] + batched[0]:
+        from ._batchwise import dot_general
+
+        return dot_general(module, dimension_numbers)
+    return triple(module)
 
 
 @dataclass
@@ -225,6 +236,7 @@ class _Aggregate(WithAxes):
     batch_axis: int
     channel_axis: int
     name = "Aggregate"
+    in_jax = "aggregate"
     diagonal = Diagonal(NO, NO)
 
     def lower(self, value):
@@ -233,17 +245,29 @@ class _Aggregate(WithAxes):
         if value.rows:
             raise NotImplementedError("Aggregate: expected no slices of the batch before it, as patterns have one entry an "
                                       "input")
-        if len(value.shape) != 1 or (self.axes is not None and [axis % 3 for axis in self.axes] != [*value.spatial_axes]):
-            raise NotImplementedError(f"Aggregate: aggregate_axis={self.axes}: expected inputs [n, nodes, channels] and "
-                                      f"the axis of the nodes, got shape {value.full_shape}")
+        self.axes_among(len(value.shape))
         return value.then(layers.from_fields("aggregate"))
+
+    def axes_among(self, count):
+        """The numbers, among `count` axes of positions, of those over which it sums."""
+        total = count + 2
+        spatial = [axis for axis in range(total) if axis not in (self.batch_axis % total, self.channel_axis % total)]
+        axes = spatial if self.axes is None else sorted(axis % total for axis in self.axes if -total <= axis < total)
+        if not axes or len(set(axes)) != len(axes) or not set(axes) <= set(spatial) or (
+                self.axes is not None and len(axes) != len(self.axes)):
+            raise ValueError(f"Aggregate: aggregate_axis={self.axes}: expected axes of positions, of {spatial} where inputs have "
+                             f"{total} axes")
+        return tuple(spatial.index(axis) for axis in axes)
 
 
 def Aggregate(aggregate_axis: int | Sequence[int] | None = None, batch_axis: int = 0, channel_axis: int = -1,
               to_dense: Callable[..., Any] | None = None,
               implementation: AggregateImplementation | str = "DENSE") -> Triple:
-    """Sums over neighbours in a graph; kernel_fn takes the adjacency matrices [n, nodes, nodes], or for 'SPARSE' edges
-    [n, edges, 2], as pattern=(pattern1, pattern2)."""
+    """Sums over neighbours in a graph, whose nodes are the positions along some axes (None: all).
+
+    kernel_fn takes the graphs as pattern=(pattern1, pattern2), apply_fn as pattern: adjacency arrays [n, sizes of the axes..., the
+    same sizes...], the sources first, or for 'SPARSE' integers [n, edges, axes, 2], [n, edges, 2] for one axis; without graphs
+    nothing is changed. ValueError for axes that are not those of positions, and patterns of another shape."""
     axes = None if aggregate_axis is None else (aggregate_axis,) if isinstance(aggregate_axis, int) else tuple(aggregate_axis)
     kind = choice("Aggregate: implementation", AggregateImplementation, implementation)
     return triple(_Aggregate(axes, Patterns(kind == AggregateImplementation.SPARSE, to_dense), int(batch_axis),

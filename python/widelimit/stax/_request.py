@@ -1,6 +1,6 @@
 """One call of kernel_fn, and the kernels of the library that it needs."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Optional
 
@@ -27,6 +27,10 @@ class Request:
     threads: int
     first: Optional[Value] = None  # The value before the network.
     store: Optional[str] = None  # The folder of a store for nngp and ntk.
+
+    def stored(self, store):
+        """The same, with a folder for nngp and ntk."""
+        return replace(self, store=store)
 
     @cached_property
     def x1_is_x2(self):

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import inspect
-from typing import Any, Protocol, Sequence, Tuple
+from functools import wraps
+from typing import Any, Callable, Protocol, Sequence, Tuple, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -11,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from ._finite import FiniteFunctions
 from ._flow import FlowFunctions, is_plain
 from ._kernel_fn import KernelFunction
+from ._masks import unmasked
 from ._module import Module
 from ._own import has_own
 from ._own_functions import OwnFunctions
@@ -25,7 +27,12 @@ class InitFunction(Protocol):
 
 
 class ApplyFunction(Protocol):
-    """Outputs of a network of finite width; rng: a key for the draws of dropout."""
+    """Outputs of a network of finite width.
+
+    rng            a key for the draws of dropout
+    mask_constant  the number of inputs that do not count (it may be NaN): outputs are then a MaskedArray; x may be one too
+    pattern        graphs for Aggregate layers, which do nothing without them
+    Other arguments are ignored, as in neural-tangents, with one warning for each."""
 
     def __call__(self, params: Any, x: ArrayLike, rng: Any = None, **kwargs: Any) -> NDArray[np.float64]: ...
 
@@ -60,6 +67,23 @@ class NamedMethod:
 
     def __repr__(self) -> str:
         return f"<{self._method} of {self.__name__}>"
+
+
+_Function = TypeVar("_Function", bound=Callable[..., Any])
+
+
+def unmask_fn(fn: _Function) -> _Function:
+    """The function with arrays in place of each MaskedArray among its outputs, and zeros where they do not count. Empirical kernels,
+    linearize and monte_carlo_kernel_fn do so by themselves for an apply_fn of this package with one input and one output."""
+    owner = getattr(fn, "__self__", None)
+    if isinstance(fn, NamedMethod) and isinstance(owner, FiniteFunctions):
+        return NamedMethod(owner, "unmasked_apply_fn", fn.__name__)  # type: ignore[return-value]
+
+    @wraps(fn)
+    def without_masks(*args: Any, **kwargs: Any) -> Any:
+        return unmasked(fn(*args, **kwargs))
+
+    return without_masks  # type: ignore[return-value]
 
 
 def module_of(layer: Any) -> Module:

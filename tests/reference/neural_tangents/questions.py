@@ -3,9 +3,11 @@ them, of the names nt, stax, predict, jax, jnp, np and those of the inputs; ques
 
     pip install "jax==0.4.30" "jaxlib==0.4.30" "numpy<2" "neural-tangents==0.6.5"
     python questions.py         writes questions.npz beside this file; takes some minutes
+    python questions.py --new   adds the answers to questions that it does not have
 """
 
 import pathlib
+import sys
 from itertools import product
 
 import numpy as np
@@ -21,7 +23,16 @@ def inputs():
     p, q = (random.uniform(size=(n, 5, 5)) for n in (3, 2))
     m, n = s.copy(), t.copy()
     m[0, 3:] = m[2, 4:] = n[1, 2:] = 10.0
-    return {"x": x, "y": y, "u": u, "v": v, "s": s, "t": t, "i": i, "j": j, "p": p, "q": q, "m": m, "n": n,
+    g, h, w = i.copy(), j.copy(), m.copy()
+    g[0, 3:] = g[1, :, 2:] = h[1, :, 4:] = 10.0
+    w[1] = 10.0
+    c = x.copy()
+    c[0, 2:] = c[1] = 10.0
+    a, b = (random.uniform(size=(2, 4, 5, 4, 5)) for _ in range(2))
+    edges = random.integers(0, 4, size=(2, 7, 2, 2))
+    edges[0, 3] = edges[1, 5:] = -1
+    return {"g": g, "h": h, "w": w, "c": c, "a": a, "b": b, "edges": edges,
+            "x": x, "y": y, "u": u, "v": v, "s": s, "t": t, "i": i, "j": j, "p": p, "q": q, "m": m, "n": n,
             "targets": random.normal(size=(3, 2))}
 
 
@@ -122,6 +133,112 @@ def _questions():
     for rules in ("_j_rules=True", "_s_rules=False", "_fwd=True", "vmap_axes=0", "implementation=1", "implementation=2"):
         ask(f"implementations/{rules}", f"(lambda f: jax.jit(lambda params: nt.empirical_ntk_fn(f[1], {rules})(x, y, params))({_parameters('f', 'x.shape')}))"
             "(stax.serial(stax.Dense(5, 1.2, 0.1), stax.Relu(), stax.Dense(3)))")
+    # Masks and graphs of finite width.
+    def applied(layer, data, **given):
+        words = ", ".join(f"{name}={value}" for name, value in given.items())
+        return f"(lambda f: jax.jit(lambda params: f[1](params, {data}, {words}))({_parameters('f', data + '.shape')}))({layer})"
+
+    sequences = ["Dense(5, 1.2, 0.3)", "Relu()", "Identity()", "AvgPool((2,))", "AvgPool((3,), (2,), 'SAME')", "SumPool((2,), (2,))",
+                 "AvgPool((3,), None, 'CIRCULAR')", "GlobalAvgPool()", "GlobalSumPool()", "Flatten()", "LayerNorm()", "Index(stax.Slice[:, 1:4])",
+                 "Index(stax.Slice[:, 2])", "ImageResize((-1, 3, -1), 'linear')", "DotGeneral(rhs=2.0)",
+                 "DotGeneral(lhs=np.eye(3, 5), dimension_numbers=(((1,), (1,)), ((), ())))"]
+    sequences += [f"{kind}(5, (3,), {strides}, '{padding}', 1.1, 0.2)" for kind, strides, padding in product(
+        ("Conv", "ConvLocal", "ConvTranspose"), ("None", "(2,)"), ("VALID", "SAME")) if (kind, padding) != ("ConvTranspose", "VALID")]
+    sequences += [f"GlobalSelfAttention(5, 4, {values}, 2, attention_mechanism='{mechanism}', pos_emb_type='{kind}', b_std=0.1)"
+                  for values, mechanism, kind in ((4, "SOFTMAX", "NONE"), (6, "SOFTMAX", "SUM"), (4, "IDENTITY", "CONCAT"), (4, "ABS", "SUM"))]
+    for layer in sequences:
+        if "Pool" not in layer:  # neural-tangents asks for masks without channels there.
+            ask(f"masks of layers/{layer}", applied(f"stax.{layer}", "m", mask_constant="10.0"))
+        if "CIRCULAR" in layer:  # It has no masks behind these.
+            continue
+        ask(f"masks of layers/{layer}/all", applied(f"stax.serial(stax.Dense(4, 1.2, 0.3), stax.{layer})", "w", mask_constant="10.0"))
+    joined = "stax.serial(stax.FanOut(2), stax.parallel(stax.Dense(3, 1.2, 0.3), stax.serial(stax.Dense(3), stax.Erf())), stax.FanIn{})"
+    for join in ("Sum()", "Prod()", "Concat(-1)", "Concat(1)", "Concat(0)"):
+        ask(f"masks of branches/{join}", applied(joined.format(join), "m", mask_constant="10.0"))
+    whole = ("stax.serial(stax.Conv(4, (3, 2), padding='SAME', b_std=0.1), stax.Relu(), stax.AvgPool((2, 2)), stax.Conv(5, (2, 2)), stax.Erf(), "
+             "stax.{}(), stax.Dense(2, 1.3, 0.2))")
+    for pool in ("Flatten", "GlobalAvgPool", "GlobalSumPool"):
+        ask(f"masks of images/{pool}", applied(whole.format(pool), "g", mask_constant="10.0"))
+        ask(f"masks of images/{pool}/unmasked", f"(lambda f: jax.jit(lambda params: stax.unmask_fn(f[1])(params, g, mask_constant=10.0))"
+            f"({_parameters('f', 'g.shape')}))({whole.format(pool)})")
+        ask(f"masks of images/{pool}/nan", applied(whole.format(pool), "np.where(g == 10.0, np.nan, g)", mask_constant="np.nan"))
+        for get in ("'nngp'", "'ntk'"):
+            ask(f"masks of images/{pool}/{get}", f"(lambda f: jax.jit(lambda params: nt.empirical_kernel_fn(stax.unmask_fn(f[1]))(g, h, {get}, params, "
+                f"mask_constant=10.0))({_parameters('f', 'g.shape')}))({whole.format(pool)})")
+    for implementation, pattern, axes in (("DENSE", "p", None), ("DENSE", "a", None), ("DENSE", "a", "(1, 2)"), ("DENSE", "p[:2, :, :]", "(2,)"),
+                                          ("SPARSE", "edges", None), ("SPARSE", "edges[..., 0, :]", "(1,)")):
+        data = "s" if pattern == "p" else "i"
+        other, second = ("q", "t") if pattern == "p" else (pattern.replace("a", "b") if pattern == "a" else pattern, "j")
+        layer = f"stax.Aggregate(aggregate_axis={axes}, implementation='{implementation}')"
+        ask(f"graphs/{implementation}/{pattern}/{axes}", applied(layer, data, pattern=pattern))
+        ask(f"graphs/{implementation}/{pattern}/{axes}/without", applied(layer, data))
+        for get, pool in product(("'nngp'", "'ntk'"), ("GlobalAvgPool", "Flatten")):
+            ask(f"graphs/{implementation}/{pattern}/{axes}/{get}/{pool}", f"stax.serial(stax.Dense(4, 1.1, 0.2), stax.Relu(), {layer}, stax.{pool}(), "
+                f"stax.Dense(1))[2]({data}, {second}, {get}, pattern=({pattern}, {other}))")
+        if implementation == "DENSE":
+            ask(f"graphs/{implementation}/{pattern}/{axes}/positions", f"stax.serial(stax.Dense(4), {layer})[2]({data}, {second}, {both}, "
+                f"pattern=({pattern}, {other}))")
+    ask("graphs and masks/apply", applied("stax.serial(stax.Dense(4, 1.1, 0.2), stax.Relu(), stax.Aggregate(), stax.GlobalAvgPool(), stax.Dense(1))",
+                                          "m", pattern="p", mask_constant="10.0"))
+    for get, pool in product(("'nngp'", "'ntk'"), ("GlobalAvgPool", "GlobalSumPool", "Flatten")):
+        ask(f"graphs and masks/{pool}/{get}", f"stax.serial(stax.Dense(4, 1.1, 0.2), stax.Relu(), stax.Aggregate(), stax.{pool}(), stax.Dense(1))[2](m, n, {get}, "
+            "pattern=(p, q), mask_constant=10.0)")
+    # Inputs of which nothing counts.
+    for end, get, other in product(("Flatten", "GlobalAvgPool"), ("'nngp'", "'ntk'", "'cov1'"), ("n", "None")):
+        ask(f"nothing counts/{end}/{get}/{other}", f"stax.serial(stax.Conv(4, (3,), padding='SAME', b_std=0.1), stax.Cos(), stax.{end}(), "
+            f"stax.Dense(2, 1.3, 0.2))[2](w, {other}, {get}, mask_constant=10.0)")
+    for get, other in product(("'nngp'", "'ntk'", "'cov1'"), ("y", "None")):
+        ask(f"nothing counts/vectors/{get}/{other}", f"stax.serial(stax.Dense(4, 1.1, 0.3), stax.Cos(), stax.Dense(3, 1.2, 0.1))[2](c, {other}, {get}, mask_constant=10.0)")
+    ask("nothing counts/strides", f"stax.serial(stax.Conv(4, (1,), (4,), b_std=0.1), stax.Relu(), stax.Flatten(), stax.Dense(2, 1.0, 0.1))[2](np.where(np.arange(5)[:, None] % 4 == 0, "
+        f"10.0, s), None, {both}, mask_constant=10.0)")
+    ask("nothing counts/whole", "stax.serial(stax.Conv(4, (3,), padding='SAME', b_std=0.1), stax.Relu())[2](w, None, ('nngp', 'cov1'), mask_constant=10.0)")
+    for mechanism, kind, linear, values in product(("SOFTMAX", "IDENTITY", "RELU"), ("SUM", "CONCAT"), (True, False), (False, True)):
+        if not linear and (mechanism != "IDENTITY" or values):
+            continue
+        for get in ("'nngp'", "'ntk'"):
+            ask(f"encodings and masks/{mechanism}/{kind}/{linear}/{values}/{get}", f"stax.serial(stax.Conv(4, (3,), padding='SAME', b_std=0.1), stax.Relu(), "
+                f"stax.GlobalSelfAttention(8, 4, 4, 2, linear_scaling={linear}, attention_mechanism='{mechanism}', pos_emb_type='{kind}', val_pos_emb={values}, "
+                f"W_pos_emb_std=0.7, b_std=0.1, pos_emb_decay_fn=lambda d: 1 / (1 + d)), stax.GlobalAvgPool(), stax.Dense(1))[2](m, n, {get}, mask_constant=10.0)")
+    # Layers over the batch.
+    over_batch = [("DotGeneral(rhs=np.array([2.0, 3.0]), dimension_numbers=(((), ()), ((0,), (0,))))", None),
+                  ("DotGeneral(rhs=np.array([2.0, 3.0]), dimension_numbers=(((0,), (0,)), ((), ())))", False),
+                  ("DotGeneral(lhs=np.array([[2.0, 3.0]]), dimension_numbers=(((1,), (0,)), ((), ())))", False),
+                  ("DotGeneral(lhs=np.arange(8.0).reshape(2, 4), dimension_numbers=(((), ()), ((0, 1), (0, 1))))", None),
+                  ("ImageResize((3, -1, -1, -1), 'linear')", False), ("ImageResize((5, 2, 7, -1), 'nearest')", False),
+                  ("LayerNorm((0, -1))", None), ("LayerNorm((0, 1, 3), eps=0.1)", None), ("LayerNorm((0, 1, 2, 3))", False)]
+    for (layer, pairs), front, constant in product(over_batch, ("", "stax.Conv(4, (3, 2), padding='SAME', b_std=0.1), "), (None, 10.0)):
+        if constant is not None and (not front or layer.startswith("LayerNorm((0, 1")):
+            continue
+        if layer.startswith("LayerNorm") and not front or layer.startswith("ImageResize") and front:
+            continue  # After one convolution neural-tangents takes the sizes of axes in the wrong order.
+        for get in ("'nngp'", "'cov1'", "'cov2'"):
+            ask(f"batch/{layer}/{front}/{constant}/{get}", f"stax.serial({front}stax.{layer})[2](g, h, {get}, diagonal_batch={pairs}, mask_constant={constant})")
+        if layer.startswith("LayerNorm") and constant:
+            continue  # neural-tangents' variances have the squares of means at masked entries.
+        ask(f"batch/{layer}/{front}/{constant}/apply", applied(f"stax.serial({front}stax.{layer})" if front else f"stax.{layer}", "g",
+                                                               mask_constant=constant))
+    # What a Kernel can do.
+    before = "stax.serial(stax.Conv(4, (3, 2), padding='SAME', b_std=0.1), stax.Relu(){})[2](i, {})"
+    for depth, other, spatial, batch in product(("", ", stax.Conv(3, (2, 2))"), ("None", "j"), (None, True), (None, False)):
+        if spatial and depth:
+            continue
+        kernel = before.format(depth, f"{other}, diagonal_spatial={spatial}, diagonal_batch={batch}")
+        name = f"kernels/{depth}/{other}/{spatial}/{batch}"
+        for operation in ("[1:]", "[:, 1:3]", "[:, 2, ::2]", "[...]", "[:, :, -1]", ".transpose((1, 0))", ".transpose()", ".reverse()",
+                          ".slice(slice(0, 1), slice(1, 2))", ".mask(jnp.asarray(g[:, :3, :4, :1] == 10.0), jnp.asarray(h[:, :3, :4, :1] == 10.0))" if depth else
+                          ".mask(jnp.asarray(g[..., :1] == 10.0), jnp.asarray(h[..., :1] == 10.0))"):
+            if operation.startswith(".slice") and batch is False:
+                continue
+            ask(f"{name}/{operation}", f"({kernel}){operation}")
+        size = 3 if depth else 4
+        for factor, numbers in ((f"np.arange({size}.0)", "(((1,), (0,)), ((), ()))"), (f"np.arange({size * 2}.0).reshape({size}, 2)", "(((1,), (0,)), ((), ()))"),
+                                (f"np.arange({size}.0)", "(((), ()), ((1,), (0,)))"), ("np.array([2.0, 3.0])", "(((), ()), ((0,), (0,)))")):
+            if spatial and "(((1,)" in numbers:
+                continue
+            ask(f"{name}/dot/{factor}/{numbers}", f"({kernel}).dot_general(jnp.asarray({factor}), jnp.asarray({factor}), False, {numbers})")
+    ask("kernels/leaves", f"jax.jit(lambda x, y: {before.format('', 'x, y').replace('(i, x', '(x')})(i, j)")
+    ask("kernels/masks", "stax.serial(stax.Conv(4, (3,), (2,)), stax.Relu())[2](m, n, mask_constant=10.0)")
+    ask("kernels/mapped", "stax.serial(stax.Relu(), stax.Dense(2))[2](jax.tree_util.tree_map(lambda a: 2 * a, stax.Dense(4)[2](x, y)), None, 'nngp')")
     # Gradient descent over time.
     kernel = "stax.serial(stax.Dense(8, 1.2, 0.1), stax.Relu(), stax.Dense(1, 1.2, 0.1))[2]"
     for time, get in product(("None", "0.0", "1.0", "20.0"), ("'nngp'", "'ntk'")):
@@ -129,10 +246,69 @@ def _questions():
     for time, rate in product(("0.5", "10.0", "None"), (1.0, 0.3)):
         ask(f"flows/{time}/{rate}", f"predict.gradient_descent_mse({kernel}(x, None, 'ntk'), targets, learning_rate={rate}, diag_reg=1e-4)"
             f"({time}, jnp.zeros((3, 2)), jnp.ones((2, 2)), {kernel}(y, x, 'ntk'))")
+    loss = "lambda f, y: ((f - y) ** 4).mean() + ((f - y) ** 2).mean()"
+    for momentum, time in product((None, 0.6), ("2.0", "np.array([0.0, 1.0, 3.0])")):
+        flow = f"predict.gradient_descent({loss}, {kernel}(x, None, 'ntk'), targets, 0.7, {momentum})"
+        if time == "2.0":
+            ask(f"losses/{momentum}/{time}", f"{flow}({time}, jnp.zeros((3, 2)), jnp.ones((2, 2)), {kernel}(y, x, 'ntk'))")
+        ask(f"losses/{momentum}/{time}/jit", f"(lambda k, c: jax.jit(lambda t, start: {flow}(t, start, jnp.ones((2, 2)), c))({time}, jnp.zeros((3, 2))))"
+            f"({kernel}(x, None, 'ntk'), {kernel}(y, x, 'ntk'))")
+        ask(f"losses/{momentum}/{time}/state", f"jax.jit(lambda t, start: {flow}(t, predict.ODEState(start, jnp.ones((2, 2))), None, {kernel}(y, x, 'ntk')))"
+            f"({time}, jnp.zeros((3, 2)))")
     return found
 
 
 QUESTIONS = _questions()
+
+# Questions to which widelimit gives another answer, by their subject: (expression, neural-tangents' answer in words, widelimit's). Where
+# one of them gives no arrays, its words begin with the name of the error. docs/neural-tangents.md has them as a table.
+DIFFERENCES = {
+    "`Hermite` of inputs whose variance is not 1": (
+        "stax.serial(stax.Dense(4, 2.0), stax.Hermite(3), stax.Dense(1))[2](x, None, 'nngp')",
+        "takes the variance to be 1", "exact for every variance"),
+    "`Sign` before layers over positions": (
+        "stax.serial(stax.Conv(4, (3,), padding='SAME'), stax.Sign(), stax.Conv(4, (3,), padding='SAME'))[2](s, None, 'cov1')",
+        "covariances between different positions of one input are 1", "they are computed"),
+    "NTK of `RectifiedMonomial` at equal inputs": (
+        "stax.serial(stax.Dense(4), stax.RectifiedMonomial(2), stax.Dense(1))[2](np.ones((2, 4)), None, 'ntk')",
+        "NaN", "its value"),
+    "NTK of a network without weights": (
+        "stax.Identity()[2](x, None, 'ntk')", "the number 0", "an array of zeros"),
+    "`ConvTranspose` with `CIRCULAR` padding and masks": (
+        "stax.serial(stax.ConvTranspose(4, (3,), (2,), 'CIRCULAR', b_std=0.5), stax.Flatten(), stax.Dense(1))[2](m, n, 'nngp', mask_constant=10.0)",
+        "positions that read a masked one across the border count", "they are masked"),
+    "`ConvLocal` right before `GlobalAvgPool`, with masks": (
+        "stax.serial(stax.ConvLocal(4, (3,), padding='SAME', b_std=0.1), stax.GlobalAvgPool(), stax.Dense(1))[2](m, n, 'nngp', mask_constant=10.0)",
+        "divides by the number of positions that count in both, and by all", "divides by the product of the numbers of positions that count"),
+    "`LayerNorm` over positions with masks, finite width": (
+        "(lambda f: jax.jit(lambda params: f[1](params, m, mask_constant=10.0))([(jnp.cos(jnp.arange(20.0)).reshape(4, 5), jnp.ones((1, 1, 5))), ()]))"
+        "(stax.serial(stax.Dense(5, 1.2, 0.3), stax.LayerNorm((1, 2))))",
+        "variances have the square of the mean for what does not count", "variances of what counts"),
+    "edges with a negative source": (
+        "stax.serial(stax.Dense(4), stax.Aggregate(implementation='SPARSE'))[2](s, t, 'nngp', pattern=(np.full((3, 1, 2), [-1, 1]), np.full((2, 1, 2), [0, 1])))",
+        "padding in kernels, and the last node in `apply_fn`", "padding"),
+    "`CIRCULAR` pools with masks": (
+        "stax.serial(stax.Dense(4), stax.AvgPool((3,), padding='CIRCULAR'), stax.Flatten(), stax.Dense(1))[2](m, n, 'nngp', mask_constant=10.0)",
+        "RuntimeError", "works"),
+    "`LayerNorm` of raw inputs": (
+        "stax.serial(stax.LayerNorm(), stax.Dense(1))[2](x, None, 'nngp')", "NotImplementedError", "works"),
+    "`ImageResize` by 'cubic', kernels": (
+        "stax.serial(stax.ImageResize((-1, 7, -1), 'cubic'), stax.Flatten(), stax.Dense(1))[2](s, t, 'nngp')", "NotImplementedError", "works"),
+    "attention with `linear_scaling=False` and `RELU`": (
+        "stax.serial(stax.GlobalSelfAttention(4, 4, 4, 2, linear_scaling=False, attention_mechanism='RELU'), stax.GlobalAvgPool(), stax.Dense(1))[2](s, t, 'nngp')",
+        "NotImplementedError", "works"),
+    "`get='ntk'` of norms over the batch of arrays that `jit` traces": (
+        "jax.jit(lambda x, y: stax.serial(stax.Dense(4), stax.LayerNorm((0, 1)))[2](x, y, 'ntk'))(x, y)", "works",
+        "NotImplementedError: layers of functions of kernels take arrays outside of functions that JAX transforms"),
+    "an axis that contradicts a layer's own": (
+        "stax.Dense(4)[2](s, None, 'nngp', channel_axis=1)", "the keyword says what inputs are, and kernels of other axes come out",
+        "ValueError"),
+    "a training kernel that is singular, without `diag_reg`": (
+        "predict.gp_inference(jnp.ones((3, 3)), targets)('nngp', jnp.ones((2, 3)))", "NaN", "LinAlgError: the kernel is not positive definite"),
+    "encodings of values with masks and `linear_scaling=False`": (
+        "stax.serial(stax.Dense(4), stax.GlobalSelfAttention(4, 4, 4, 2, linear_scaling=False, attention_mechanism='IDENTITY', pos_emb_type='SUM', val_pos_emb=True), "
+        "stax.GlobalAvgPool())[2](m, n, 'nngp', mask_constant=10.0)", "works", "NetworkError: encodings in the values do not know masks"),
+}
 
 
 def answer(expression, nt, stax, predict):
@@ -142,6 +318,20 @@ def answer(expression, nt, stax, predict):
 
     scope = {"nt": nt, "stax": stax, "predict": predict, "jax": jax, "jnp": jnp, "np": np, **inputs()}
     return [np.asarray(leaf) for leaf in jax.tree_util.tree_leaves(eval(expression, scope))]
+
+
+def table_of_differences():
+    """The table of docs/neural-tangents.md, in Markdown."""
+    rows = [f"| {subject} | {there} | {here} |" for subject, (_, there, here) in DIFFERENCES.items()]
+    return "\n".join(["| what | neural-tangents | here |", "|---|---|---|", *rows])
+
+
+def table_of_questions():
+    """How many questions there are of each subject, in Markdown."""
+    counts = {}
+    for name in QUESTIONS:
+        counts[name.split("/")[0]] = counts.get(name.split("/")[0], 0) + 1
+    return "\n".join(["| questions about | number |", "|---|---|", *(f"| {subject} | {count} |" for subject, count in counts.items())])
 
 
 def main():
@@ -154,7 +344,14 @@ def main():
     jax.config.update("jax_enable_x64", True)
     warnings.simplefilter("ignore")
     numbers = {}
-    for name, expression in QUESTIONS.items():
+    if "--new" in sys.argv[1:]:
+        numbers = {name: array for name, array in np.load(HERE / "questions.npz").items()
+                   if name.rsplit("/", 1)[0] in QUESTIONS}
+    known = {name.rsplit("/", 1)[0] for name in numbers}
+    differences = {f"differences: {subject}": expression for subject, (expression, *_) in DIFFERENCES.items()}
+    for name, expression in {**QUESTIONS, **differences}.items():
+        if name in known:
+            continue
         try:
             for k, array in enumerate(answer(expression, neural_tangents, stax, predict)):
                 numbers[f"{name}/{k}"] = array
