@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 #include <numbers>
+#include <span>
 #include <string>
 #include <xtensor/xview.hpp>
 
@@ -284,8 +285,9 @@ TEST_CASE("masked nodes of graphs are as nodes that are not there") {
   const xt::xarray<double> smaller = xt::view(x, xt::all(), xt::range(0, 2), xt::all());
   xt::xarray<bool> mask = xt::ones<bool>({2, 3});
   mask(0, 2) = mask(1, 2) = false;
-  const std::vector<InputGraph> graphs(2, InputGraph(3, {{0, 1, 1.5}, {1, 2, 2}, {2, 0, 0.5}, {1, 0, 3}}));
-  const std::vector<InputGraph> rest(2, InputGraph(2, {{0, 1, 1.5}, {1, 0, 3}}));
+  const GraphEdge edges[] = {{0, 1, 1.5}, {1, 0, 3}, {1, 2, 2}, {2, 0, 0.5}};
+  const std::vector<InputGraph> graphs(2, InputGraph(3, edges));
+  const std::vector<InputGraph> rest(2, InputGraph(2, std::span<const GraphEdge>(edges, 2)));
   for (const Layer& readout : {global_sum_pool(), global_average_pool()}) {
     const Network network(
         {dense({1, 0.2}), relu(), aggregate(), dense({2, 0.1}), relu(), aggregate(), readout, dense()});

@@ -254,7 +254,8 @@ Network graph_network(const Layer& layer, Layers front = {dense(), relu()}) {
 
 TEST_CASE("graphs: positions of images are nodes in the order of their axes") {
   xt::xarray<double> images = random_inputs(1, {2, 2, 3, 2});
-  const InputGraph graph(6, {{0, 1, 1}, {3, 2, 0.5}, {4, 0, 2}, {5, 5, 1}});
+  const GraphEdge edges[] = {{0, 1, 1}, {3, 2, 0.5}, {4, 0, 2}, {5, 5, 1}};
+  const InputGraph graph(6, edges);
   const Inputs<double> of_images(images, {graph, graph});
   images.reshape({2, 6, 2});
   const Inputs<double> of_sequences(images, {graph, graph});

@@ -151,8 +151,15 @@ def in_double_by_jax(function, *trees):
     import jax
 
     with double_precision(), concretely():  # Also within a function that JAX compiles: these are constants there.
-        given = [jax.tree_util.tree_map(lambda array: jax.numpy.asarray(numbers(array)), tree) for tree in trees]
+        given = [jax.tree_util.tree_map(_of_jax, tree) for tree in trees]
         return jax.tree_util.tree_map(lambda leaf: np.asarray(leaf) if isinstance(leaf, jax.Array) else leaf, function(*given))
+
+
+def _of_jax(array):
+    """An array of JAX: of numbers in double precision, or a mask."""
+    import jax.numpy as jnp
+
+    return jnp.asarray(array if getattr(array, "dtype", None) == bool else numbers(array))
 
 
 class FiniteFunctions:
@@ -198,7 +205,7 @@ class FiniteFunctions:
             return self._by_jax(params, x, beside)
         if beside.asks_for_jax(x) or self.asks_for_jax(_shape_of(x)):
             self.check_jax(caller)
-            return in_double_by_jax(lambda params, x: self._by_jax(params, x, beside), params, x)
+            return caller.give(in_double_by_jax(lambda params, x: self._by_jax(params, x, beside), params, x), "own")
         site = self.site(np.shape(x))
         if not caller.is_live:
             return caller.give(self.outputs(site.packed(params), x, beside.rng), "own")

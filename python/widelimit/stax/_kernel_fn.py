@@ -321,7 +321,10 @@ class KernelFunction:
 
     def _inputs_kernel(self, x1, x2, options):
         """The Kernel of inputs, for layers of functions of kernels."""
-        given = {**options, "diagonal_batch": options["diagonal_batch"] is not False and not _needs_pairs(self.module)}
+        needs_pairs = _needs_pairs(self.module)
+        if options["diagonal_batch"] and needs_pairs:
+            raise ValueError("diagonal_batch=True: expected a network without layers that need covariances among the inputs of a batch")
+        given = {**options, "diagonal_batch": options["diagonal_batch"] is not False and not needs_pairs}
         nothing = Sequence(())
         request = self._request(x1, x2, behind=nothing, **given)
         fields, masks = request.arrays(ARRAYS), KernelFunction(nothing)._masks(x1, x2, request.first, options["mask_constant"])
