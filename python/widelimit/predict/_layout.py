@@ -1,9 +1,12 @@
 """Kernels and targets of any number of axes as matrices, and back."""
 
+from operator import sub
+
 import numpy as np
 
 from .._caller import caller_of
-from ._live import library_of, real
+from .._jax import with_any_ranks
+from ._live import Jax, library_of, real
 
 
 def as_matrix(kernel):
@@ -62,7 +65,7 @@ def difference(y, other, name):
     library = library_of(y, other)
     if library is None:
         return np.array(y - other)
-    return library.array(y) - library.array(other)
+    return (with_any_ranks(sub) if library is Jax else sub)(library.array(y), library.array(other))
 
 
 class Targets:
