@@ -149,7 +149,9 @@ TEST_CASE("devices: a program that cannot be built is told with its code, and it
             "the whole log cannot be kept"));
 }
 
-TEST_CASE("devices --tune: a table of forms, the chosen one of which is remembered; a cache that is no good is told") {
+TEST_CASE(
+    "devices --tune: a table of forms, the chosen one of which is remembered; a cache that is no good is "
+    "told") {
   const TemporaryFolder folder;
   const auto run = [&](const std::string& variables, const std::string& arguments) {
     return run_script("export " + variables + "\n\"$WIDELIMIT\" " + arguments);
@@ -163,8 +165,8 @@ TEST_CASE("devices --tune: a table of forms, the chosen one of which is remember
   CHECK(tuned.errors.empty());
   CHECK(has(tuned.output, "conv-gap:depth=1, inputs of 5 x 5 x 2, float, on "));
   std::smatch chosen;
-  REQUIRE(std::regex_search(tuned.output, chosen,
-                            std::regex(R"(\n  (items=\S+) +[0-9.]+ ms a pair, chosen\n)")));
+  REQUIRE(
+      std::regex_search(tuned.output, chosen, std::regex(R"(\n  (items=\S+) +[0-9.]+ ms a pair, chosen\n)")));
   CHECK(has(tuned.output, "  items=64,planes=1,windows=loops "));
   CHECK(has(tuned.output, "kept in " + (folder / "forms").string()));
   CHECK(has(run(cache + " WIDELIMIT_DEVICE_FORM=tuned", explain).output,

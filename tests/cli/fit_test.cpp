@@ -282,8 +282,7 @@ TEST_CASE("fit: errors come before the work") {
   };
   fails(fit_of(folder, "--kernel both"), 2, "a model has one: nngp or ntk");
   fails(fit_of(folder, "--time 3"), 2, "gradient flow needs the NTK");
-  fails(fit_of(folder, "--criterion accuracy"), 1,
-        "--criterion: accuracy counts classes that are right");
+  fails(fit_of(folder, "--criterion accuracy"), 1, "--criterion: accuracy counts classes that are right");
   fails(fit_of(folder, "--refit"), 1, "--refit: it takes validation data, and there are none");
   fails(fit_of(folder, "--kernel ntk --criterion evidence"), 2, "trained networks have no evidence");
   fails(fit_of(folder, "--regulariser 1 --criterion loo"), 2, "there is nothing to choose");

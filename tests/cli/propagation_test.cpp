@@ -269,8 +269,9 @@ TEST_CASE("propagation: the predictor is fitted to hyperparameters, too") {
   check_error("fit " + (folder / "bad.csv").string(),
               (folder / "bad.csv").string() + ":3: alpha: expected a number in [0, 1], got 1.5");
   std::ofstream(folder / "bad.csv") << "tokens,loss\n2.5,1\n";
-  check_error("fit " + (folder / "bad.csv").string(),
-              (folder / "bad.csv").string() + ":2: tokens: expected an integer from 2 to 1000000000, got 2.5");
+  check_error(
+      "fit " + (folder / "bad.csv").string(),
+      (folder / "bad.csv").string() + ":2: tokens: expected an integer from 2 to 1000000000, got 2.5");
 }
 
 TEST_CASE("propagation: tables say what they come from, and are read again") {
@@ -389,8 +390,9 @@ TEST_CASE("propagation: errors name the option") {
   check_error("phase --x sigma_w:1:2:1", "--x: COUNT: expected a whole number from 2 to 2000, got 1");
   check_error("phase --x alpha:0.1", "--x: expected NAME:FROM:TO[:COUNT], got 'alpha:0.1'");
   check_error("phase --x alpha:1:0", "--x: evenly_spaced: alpha must rise between finite ends, got 1 to 0");
-  check_error("critical --free luck",
-              "--free: must be one of strengths_and_gain, sigma_w, alpha_M, alpha_A, balanced, got luck" + help);
+  check_error(
+      "critical --free luck",
+      "--free: must be one of strengths_and_gain, sigma_w, alpha_M, alpha_A, balanced, got luck" + help);
   check_error("exponents --out result.txt", "--out: expected FILE.json or FILE.csv, got result.txt");
   check_error("simulate groups --p-inside 0.1" + small,
               "--p-inside: expected p_across <= p_inside <= q0, got 0.5, 0.1 and 1");

@@ -346,8 +346,9 @@ TEST_CASE("sde stopping-time: a grid over gamma and temperature") {
   CHECK(median(0) <= median(2));
   check_sde_fails("stopping-time", with(config, {{"temperature", 1}}),
                   ".temperatures: cannot be combined with temperature; give one of them");
-  check_sde_fails("stopping-time", with(config, {{"temperatures", {1, 0}}}),
-                  ".temperatures: expected a list of different numbers in [1e-06, 1e+06], at least one, got [1,0]");
+  check_sde_fails(
+      "stopping-time", with(config, {{"temperatures", {1, 0}}}),
+      ".temperatures: expected a list of different numbers in [1e-06, 1e+06], at least one, got [1,0]");
 }
 
 TEST_CASE("sde coefficients: the numbers of the theory") {

@@ -36,7 +36,8 @@ struct KernelProblem {
   Matrix<double> targets;
 };
 
-inline KernelProblem make_problem(Eigen::Index n, Eigen::Index n_test, Eigen::Index outputs, std::uint64_t seed) {
+inline KernelProblem make_problem(Eigen::Index n, Eigen::Index n_test, Eigen::Index outputs,
+                                  std::uint64_t seed) {
   const Matrix<double> train = random_matrix(n, 3, seed), test = random_matrix(n_test, 3, seed + 1);
   const auto nngp = [](const auto& a, const auto& b) {
     return Matrix<double>(2 * squared_exponential(a, b, 1.2));

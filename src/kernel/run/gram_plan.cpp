@@ -177,7 +177,8 @@ GramPlan make_plan(const Network& network, const NamedShapes& shapes, const Gram
     check_constants<float>(plan.program.graph);
   if (plan.vectors_only) equalise_sizes(plan.state_layouts);
   if (!on_cpu)
-    plan.device = std::make_shared<const DevicePlan>(open_devices(options.device), plan, scalar_bytes, size.pairs);
+    plan.device =
+        std::make_shared<const DevicePlan>(open_devices(options.device), plan, scalar_bytes, size.pairs);
   if (options.tile_size < 0)
     throw ArgumentError(fmt::format("gram: tile_size must not be negative, got {}", options.tile_size));
   for (const auto& [shape, name] : shapes) {

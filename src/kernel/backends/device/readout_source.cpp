@@ -20,9 +20,7 @@ class TermsWriter {
 
  private:
   [[nodiscard]] bool with_ntk() const { return options_.kernel == Kernel::with_ntk; }
-  [[nodiscard]] std::string literal(double number) const {
-    return literal_of(number, options_.precision);
-  }
+  [[nodiscard]] std::string literal(double number) const { return literal_of(number, options_.precision); }
 
   void write(std::size_t i) {
     const std::size_t number = source_.chosen[i];

@@ -39,8 +39,8 @@ std::string literal_of(double number, numerics::formula::Precision precision) {
 }
 
 void throw_beyond_type(const std::string& path, const NumericalError& error) {
-  throw DeviceError(fmt::format(
-      "device: {}: {}; choose double precision, or the device cpu", path, error.what()));
+  throw DeviceError(
+      fmt::format("device: {}: {}; choose double precision, or the device cpu", path, error.what()));
 }
 
 }  // namespace widelimit
