@@ -1,5 +1,5 @@
 # Thin: every target sets up what it needs (system packages, configuration, build) and does nothing twice.
-.PHONY: help packages python-environment build run test python test-slow test-asan test-tsan house fuzz bench bench-check deb wheel bundle docs release-check format tidy clean
+.PHONY: help packages python-environment build dev run test python test-slow test-asan test-tsan house fuzz bench bench-check deb wheel bundle docs release-check format tidy clean
 
 JOBS ?= $(shell nproc)
 FUZZ_SECONDS ?= 600
@@ -9,6 +9,8 @@ PYTHON := $(CURDIR)/build/python-environment/bin/python
 help:
 	@echo "make run        install missing packages, build, classify the embedded images with an attention kernel"
 	@echo "make test       install missing packages, build, run the tests"
+	@echo "make dev ROOM=layers [FILE=matern_test] [CASE='*numbers*']"
+	@echo "                the tests of one folder of tests/, one file or one case, built alone with assertions and for debuggers, in build/dev"
 	@echo "make python     install the Python package into build/python-environment, with what its tests need"
 	@echo "make build      install missing packages, build $(PROGRAM), widelimit-mpi where MPI is found, and all that cmake --install takes"
 	@echo "make test-slow  the long checks"
@@ -34,6 +36,12 @@ build/release/build.ninja: | packages
 
 build: packages build/release/build.ninja
 	cmake --build --preset release -j $(JOBS) --target widelimit_installed
+
+build/dev/build.ninja: | packages
+	cmake --preset dev -G Ninja
+
+dev: packages build/dev/build.ninja
+	@CMAKE_BUILD_PARALLEL_LEVEL=$(JOBS) scripts/test-one.sh dev '$(ROOM)' '$(FILE)' '$(CASE)'
 
 run: build
 	$(PROGRAM) gp --data sample --network struct --network conv-gap --network conv-flatten --network fcn

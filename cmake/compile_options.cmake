@@ -1,6 +1,16 @@
 # Release builds whose assertions, those of Eigen above all, hold: continuous integration is one.
 option(WIDELIMIT_ASSERTIONS "Keep assertions in every build type" OFF)
 
+# What was compiled once with the same flags is taken from the cache, in other build folders and after a change of branch as well.
+option(WIDELIMIT_CCACHE "Compile through ccache where it is found" OFF)
+if(WIDELIMIT_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
+  find_program(WIDELIMIT_CCACHE_PROGRAM ccache)
+  mark_as_advanced(WIDELIMIT_CCACHE_PROGRAM)
+  if(WIDELIMIT_CCACHE_PROGRAM)
+    set(CMAKE_CXX_COMPILER_LAUNCHER ${WIDELIMIT_CCACHE_PROGRAM})
+  endif()
+endif()
+
 # Warnings, sanitizers and what the compiler spends, applied to our own targets only and never exported.
 function(widelimit_compile_options target)
   target_compile_options(${target} PRIVATE -Wall -Wextra -Wpedantic -Wconversion)

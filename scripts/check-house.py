@@ -25,9 +25,9 @@ import shutil
 import subprocess
 import sys
 
-TOP = {".ci", ".clang-format", ".clang-tidy", ".gitignore", "bench", "cmake", "data", "docs", "examples", "include", "licences",
+TOP = {".ci", ".clang-format", ".clang-tidy", ".github", ".gitignore", ".pre-commit-config.yaml", "bench", "cmake", "data", "docs", "examples", "include", "licences",
        "python", "scripts", "src", "tests", "CHANGELOG.md", "CITATION.cff", "CMakeLists.txt", "CMakePresets.json",
-       "CONTRIBUTING.md", "LICENSE", "Makefile", "README.md", "pyproject.toml"}
+       "CONTRIBUTING.md", "LICENSE", "Makefile", "README.md", "SECURITY.md", "pyproject.toml"}
 MOST_LINES = 460
 MOST_MEMBERS = 13
 MOST_COLUMNS = 120
@@ -179,8 +179,9 @@ def output_breaches(path, lines):
 
 
 def pages(project):
-    """README.md and its neighbours, and docs/: not what a build or a virtual environment has of others."""
-    return sorted(path.relative_to(project) for path in [*project.glob("*.md"), *(project / "docs").rglob("*.md")])
+    """README.md and its neighbours, docs/ and .github/: not what a build or a virtual environment has of others."""
+    found = [*project.glob("*.md"), *(path for folder in ("docs", ".github") for path in (project / folder).rglob("*.md"))]
+    return sorted(path.relative_to(project) for path in found)
 
 
 def page_breaches(path, lines):

@@ -33,8 +33,9 @@ WRITES = re.compile(r"(?:--(?:out|block|save|plot|store|gram)[ =]|> ?)([\w./-]+)
 
 
 def pages():
-    tops = [ROOT / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md")]
-    return [*tops, *(page for folder in ("docs", "examples", "data", "tests", "bench") for page in sorted((ROOT / folder).rglob("*.md")))]
+    tops = [ROOT / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md")]
+    folders = (".github", "docs", "examples", "data", "tests", "bench")
+    return [*tops, *(page for folder in folders for page in sorted((ROOT / folder).rglob("*.md")))]
 
 
 def lines_of(page):
