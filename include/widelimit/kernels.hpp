@@ -32,6 +32,7 @@
 #include "widelimit/layers/parametrisation.hpp"
 #include "widelimit/layers/pooling.hpp"
 #include "widelimit/layers/positions.hpp"
+#include "widelimit/layers/recurrent.hpp"
 #include "widelimit/layers/window.hpp"
 #include "widelimit/matrix.hpp"
 #include "widelimit/models/blocks.hpp"

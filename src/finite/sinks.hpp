@@ -6,12 +6,6 @@
 
 namespace widelimit::finite {
 
-/// Parameters of one block of an affine map's gradient: W and, if there is one, b.
-template <typename Scalar>
-Index block_size(const AffineGradient<Scalar>& g) {
-  return (g.inputs.cols() + (g.bias_scale == 0 ? 0 : 1)) * g.gradients.cols();
-}
-
 /// Writes (keep = 0) or adds (keep = 1) the gradient of inputs first .. first + count - 1 into `target`, laid
 /// out as the parameters. Positions share a block of it or have one each.
 template <typename Scalar>
@@ -23,11 +17,11 @@ void write_affine(const AffineGradient<Scalar>& g, Index first, Index count, Sca
   using Row = Eigen::Matrix<Scalar, 1, Eigen::Dynamic>;
   for (Index a = 0; a < blocks; ++a) {
     const Index row = first * d + a;
-    Scalar* block = target + a * block_size(g);
+    Scalar* block = target + a * g.block();
     numerics::gemm(Transpose::yes, Transpose::no, in, out, rows, g.weight_scale,
                    {g.inputs.data() + row * in, step * in}, {g.gradients.data() + row * out, step * out},
                    keep, block, out);
-    if (g.bias_scale == 0) continue;
+    if (!g.has_biases()) continue;
     Eigen::Map<Row> biases(block + in * out, out);
     biases *= keep;
     for (Index k = 0; k < rows; ++k) biases += g.bias_scale * g.gradients.row(row + k * step);

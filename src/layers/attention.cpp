@@ -5,11 +5,11 @@
 #include <cmath>
 
 #include "json/json_matrix.hpp"
-#include "json/nearest_word.hpp"
 #include "layers/attention_checks.hpp"
 #include "layers/attention_stages.hpp"
 #include "layers/finite/attention.hpp"
 #include "layers/kind_rows.hpp"
+#include "layers/nonlinearity_field.hpp"
 #include "layers/seen_positions.hpp"
 #include "network/layer_model.hpp"
 #include "network/registry.hpp"
@@ -127,25 +127,11 @@ class Attention final : public LayerModel {
 
   ordered_json weights_field() const {
     if (options_.weights.is_softmax()) return options_.weights.is_softmax1() ? "softmax1" : "softmax";
-    const auto& nonlinearity = options_.weights.nonlinearity();
-    if (model_of(nonlinearity).fields().empty()) return nonlinearity.kind();
-    return to_json(nonlinearity);
+    return nonlinearity_field(options_.weights.nonlinearity());
   }
 
   AttentionOptions options_;
 };
-
-/// Throws NetworkError for a word that is neither softmax, softmax1 nor a kind of layer.
-void check_weights(FieldReader& reader, const std::string& word) {
-  if (is_registered(word)) return;
-  std::vector<std::string> words{"softmax", "softmax1"};
-  for (const LayerKind& kind : builtin_kinds())
-    if (kind.group == KindGroup::activation) words.push_back(kind.name);
-  const std::string nearest = nearest_word(word, words);
-  reader.fail("weights", fmt::format("unknown weights \"{}\"{}; known are {}", word,
-                                     nearest.empty() ? "" : fmt::format("; did you mean \"{}\"?", nearest),
-                                     fmt::join(words, ", ")));
-}
 
 AttentionWeights read_weights(KindFields& fields) {
   if (!fields.has("weights")) return AttentionWeights::softmax();
@@ -153,10 +139,7 @@ AttentionWeights read_weights(KindFields& fields) {
   const nlohmann::json& weights = reader.value("weights");
   if (weights == "softmax") return AttentionWeights::softmax();
   if (weights == "softmax1") return AttentionWeights::softmax1();
-  const std::string path = reader.path() + ".weights";
-  if (weights.is_string()) check_weights(reader, weights.get<std::string>());
-  if (weights.is_string()) return AttentionWeights::elementwise(read_layer({{"layer", weights}}, path));
-  return AttentionWeights::elementwise(read_layer(weights, path));
+  return AttentionWeights::elementwise(read_nonlinearity(fields, "weights", {"softmax", "softmax1"}));
 }
 
 PositionalEncodings read_positions(const nlohmann::json& object, const std::string& path) {

@@ -24,7 +24,8 @@ ParametrisedAffine affine_of(const std::string& layer, const ConvolutionOptions&
   check_window(layer, window);
   require_not_negative(layer, "weight_variance", options.weight_variance);
   require_not_negative(layer, "bias_variance", options.bias_variance);
-  const ParametrisedAffine affine{{window, options.weight_variance, options.bias_variance}, options.standard};
+  const ParametrisedAffine affine{
+      {window, options.weight_variance, options.bias_variance}, options.standard, options.trainable};
   check_parametrisation(layer, affine);
   return affine;
 }
@@ -36,7 +37,7 @@ nlohmann::ordered_json convolution_fields(const ParametrisedAffine& affine) {
                                 {"padding", padding_name(node.window.padding)},
                                 {"weight_variance", node.weight_variance},
                                 {"bias_variance", node.bias_variance}};
-  add_parametrisation_fields(affine.standard, fields);
+  add_parametrisation_fields(affine, fields);
   return fields;
 }
 
@@ -64,7 +65,8 @@ ConvolutionOptions read_convolution(KindFields& fields, Spacings spacings) {
           .bias_variance = fields.number("bias_variance"),
           .standard = read_parametrisation(fields),
           .pads = spaced ? fields.integers("pads") : std::vector<Index>{},
-          .dilations = spaced ? fields.integers("dilations") : std::vector<Index>{}};
+          .dilations = spaced ? fields.integers("dilations") : std::vector<Index>{},
+          .trainable = read_trainable(fields)};
 }
 
 LayerKind convolution_kind(LayerKind kind, Spacings spacings) {
@@ -111,7 +113,8 @@ LayerKind convolution_kind(LayerKind kind, Spacings spacings) {
 finite::CounterpartPointer convolution_counterpart(const ParametrisedAffine& affine,
                                                    finite::Sharing sharing) {
   return finite::convolution_counterpart(
-      affine.node.window, {affine.node.weight_variance, affine.node.bias_variance, affine.standard}, sharing);
+      affine.node.window,
+      {affine.node.weight_variance, affine.node.bias_variance, affine.standard, affine.trainable}, sharing);
 }
 
 namespace {

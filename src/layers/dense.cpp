@@ -12,7 +12,8 @@ namespace {
 class Dense final : public LayerModel {
  public:
   explicit Dense(const DenseOptions& options)
-      : affine_{{Window{}, options.weight_variance, options.bias_variance}, options.standard} {
+      : affine_{
+            {Window{}, options.weight_variance, options.bias_variance}, options.standard, options.trainable} {
     require_not_negative("dense", "weight_variance", options.weight_variance);
     require_not_negative("dense", "bias_variance", options.bias_variance);
     check_parametrisation("dense", affine_);
@@ -23,7 +24,7 @@ class Dense final : public LayerModel {
   nlohmann::ordered_json fields() const override {
     nlohmann::ordered_json fields{{"weight_variance", affine_.node.weight_variance},
                                   {"bias_variance", affine_.node.bias_variance}};
-    add_parametrisation_fields(affine_.standard, fields);
+    add_parametrisation_fields(affine_, fields);
     return fields;
   }
 
@@ -33,7 +34,7 @@ class Dense final : public LayerModel {
 
   finite::CounterpartPointer finite_counterpart() const override {
     return finite::dense_counterpart(
-        {affine_.node.weight_variance, affine_.node.bias_variance, affine_.standard});
+        {affine_.node.weight_variance, affine_.node.bias_variance, affine_.standard, affine_.trainable});
   }
 
  private:
@@ -61,7 +62,8 @@ void add_dense_kinds(KindRows& rows) {
   rows.push_back({std::move(kind), [](KindFields& fields) {
                     return dense({.weight_variance = fields.number("weight_variance"),
                                   .bias_variance = fields.number("bias_variance"),
-                                  .standard = read_parametrisation(fields)});
+                                  .standard = read_parametrisation(fields),
+                                  .trainable = read_trainable(fields)});
                   }});
 }
 

@@ -63,6 +63,7 @@ void add_graph_kinds(KindRows& rows);
 void add_norm_kinds(KindRows& rows);
 void add_dropout_kinds(KindRows& rows);
 void add_attention_kinds(KindRows& rows);
+void add_recurrent_kinds(KindRows& rows);
 void add_branch_kinds(KindRows& rows);
 
 }  // namespace widelimit::layers

@@ -28,6 +28,7 @@ KindRows made_rows() {
   add_norm_kinds(rows);
   add_dropout_kinds(rows);
   add_attention_kinds(rows);
+  add_recurrent_kinds(rows);
   add_branch_kinds(rows);
   return rows;
 }

@@ -19,14 +19,23 @@ using Parametrisation = std::optional<StandardParametrisation>;
 struct ParametrisedAffine {
   AffineNode node;
   Parametrisation standard = {};
+  Trainable trainable = Trainable::all;
+
+  [[nodiscard]] bool trains_weights() const {
+    return trainable == Trainable::all || trainable == Trainable::weights;
+  }
+  [[nodiscard]] bool trains_biases() const {
+    return trainable == Trainable::all || trainable == Trainable::biases;
+  }
 };
 
 /// Throws ArgumentError, naming the layer, for widths or biases that are out of range or contradict each other.
 void check_parametrisation(const std::string& layer, const ParametrisedAffine& affine);
 
 /// The fields of a network file, written and read.
-void add_parametrisation_fields(const Parametrisation& standard, nlohmann::ordered_json& fields);
+void add_parametrisation_fields(const ParametrisedAffine& affine, nlohmann::ordered_json& fields);
 Parametrisation read_parametrisation(KindFields& fields);
+Trainable read_trainable(KindFields& fields);
 
 /// Adds the fields of the variances and of the parametrisation to a row of the table of kinds.
 void add_weight_fields(std::vector<KindField>& fields);

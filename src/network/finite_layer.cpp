@@ -17,7 +17,7 @@ class DirectionalSink final : public GradientSink<Scalar> {
     // The gradient of one position is an outer product x g^T for the weights and g for the biases. Its product with a
     // direction (D, b) is x^T D g + g^T b.
     const Index in = g.inputs.cols(), out = g.gradients.cols(), rows = g.inputs.rows() / g.n;
-    const Index block = (in + (g.bias_scale == 0 ? 0 : 1)) * out;
+    const Index block = g.block();
     for (Index row = 0; row < g.inputs.rows(); ++row) {
       // A block of parameters holds the weights [in, out], row by row, and then the biases [out], if there are any.
       // Shared weights are one block; otherwise there is one for each of the `rows` positions.

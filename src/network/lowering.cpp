@@ -228,8 +228,9 @@ LoweredState Lowering::pair(const LoweredState& input, const std::shared_ptr<con
   state.distribution = distribution_after(rules, input.distribution);
   state.groups.clear();
   if (rules.leaves != StageRules::Leaves::as_it_was) state.channels = 0;
-  if (rules.own_weights)
-    state.independent = state.own_weights = all_levels;
+  if (rules.own_weights) state.own_weights = all_levels;
+  if (rules.own_weights && rules.leaves == StageRules::Leaves::gaussian)
+    state.independent = all_levels;
   else if (rules.leaves != StageRules::Leaves::as_it_was)
     state.independent = 0;
   return masked(state);

@@ -206,10 +206,25 @@ Json CaseComposer::shaped_weights(const char* kind, const std::vector<Index>& fi
 }
 
 Json CaseComposer::weights() {
+  if (axes() == 1 && draws_.one_in(6)) return recurrent();
   if (axes() > 0 && draws_.below(4) != 0) return convolution();
   Json layer{{"layer", "dense"}};
   add_variances(layer, width_);
   channels_ = Channels::gaussian;
+  width_ = 0;
+  return layer;
+}
+
+Json CaseComposer::recurrent() {
+  Json layer{{"layer", "recurrent"},
+             {"weight_variance", draws_.number(0.3, 1.5)},
+             {"recurrent_variance", draws_.one_in(8) ? 0.0 : draws_.number(0.2, 1.2)},
+             {"bias_variance", draws_.one_in(2) ? 0.0 : draws_.number(0.02, 0.3)},
+             {"nonlinearity",
+              draws_.one_of({"relu", "erf", "gelu", "tanh", "abs", "sigmoid_like", "identity", "sign"})},
+             {"direction", draws_.one_of({"forward", "backward"})}};
+  layer["nonlinearity"] = Json{{"layer", layer["nonlinearity"]}};
+  channels_ = Channels::other;
   width_ = 0;
   return layer;
 }

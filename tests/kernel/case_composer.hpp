@@ -54,6 +54,7 @@ class CaseComposer {
   Json any_layer();
   Json activation();
   Json weights();
+  Json recurrent();
   Json shaped_weights(const char* kind, const std::vector<Index>& filter, const std::vector<Index>& strides,
                       const std::string& padding);
   void add_variances(Json& layer, Index channels);

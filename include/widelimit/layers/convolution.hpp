@@ -24,6 +24,7 @@ struct ConvolutionOptions {
   std::vector<Index> pads = {};
   /// Distance >= 1 of the filter's positions along each axis; empty: all 1.
   std::vector<Index> dilations = {};
+  Trainable trainable = Trainable::all;
 };
 
 /// Convolution with shared weights: K'[a, b] = (w / |F|) sum_o K[s a + o, s b + o] + b, with dilations d at s a + d o.

@@ -14,6 +14,7 @@ struct DenseOptions {
   double bias_variance = 0;  ///< sigma_b^2 >= 0.
   /// Absent: standard normal parametrisation.
   std::optional<StandardParametrisation> standard = {};
+  Trainable trainable = Trainable::all;
 };
 
 /// Fully connected layer, applied at every position: K' = w K + b, T' = K' + w T. Throws ArgumentError for

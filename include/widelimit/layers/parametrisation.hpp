@@ -20,4 +20,9 @@ struct StandardParametrisation {
   friend bool operator==(const StandardParametrisation&, const StandardParametrisation&) = default;
 };
 
+/// The parameters of a layer that gradient descent changes. The NNGP does not depend on it; the NTK has no gradients of
+/// what stays as it was drawn: T' = [w K if weights are trained] + [b if biases are] + w T, and likewise in the
+/// standard parametrisation.
+enum class Trainable { all, weights, biases, none };
+
 }  // namespace widelimit::layers

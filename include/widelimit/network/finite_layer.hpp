@@ -29,6 +29,12 @@ struct AffineGradient {
   /// positions are such blocks one after another.
   Scalar bias_scale = 0;
   Sharing sharing = Sharing::shared;
+  /// There is a b although the scale is 0: it has no gradient.
+  bool has_fixed_biases = false;
+
+  [[nodiscard]] bool has_biases() const { return bias_scale != 0 || has_fixed_biases; }
+  /// The number of parameters in W and b, of one position if each has its own.
+  [[nodiscard]] Index block() const { return (inputs.cols() + (has_biases() ? 1 : 0)) * gradients.cols(); }
 };
 
 /// Receives the gradients with respect to parameters from a backward pass.

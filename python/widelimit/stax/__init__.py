@@ -16,6 +16,7 @@ from ._own import Bool, Diagonal, requires
 from ._own_layers import layer, supports_masking
 from ._pools import AvgPool, Dropout, Flatten, GlobalAvgPool, GlobalSumPool, Identity, LayerNorm, SumPool
 from ._positions import Aggregate, DotGeneral, ImageResize, Index, Slice
+from ._recurrent import Recurrent
 from ._triple import unmask_fn
 from ._weights import Conv, ConvLocal, ConvTranspose, Dense
 
@@ -23,7 +24,7 @@ __all__ = [
     "Aggregate", "AggregateImplementation", "AttentionMechanism", "AvgPool", "Bool", "Conv", "ConvLocal",
     "ConvTranspose", "Dense", "Diagonal", "DotGeneral", "Dropout", "Elementwise", "ElementwiseNumerical", "FanInConcat",
     "FanInProd", "FanInSum", "FanOut", "Flatten", "GlobalAvgPool", "GlobalSelfAttention", "GlobalSumPool", "Identity",
-    "ImageResize", "Index", "Kernel", "LayerNorm", "MaskedArray", "Padding", "PositionalEmbedding", "Slice", "SumPool",
+    "ImageResize", "Index", "Kernel", "LayerNorm", "MaskedArray", "Padding", "PositionalEmbedding", "Recurrent", "Slice", "SumPool",
     "layer", "parallel", "repeat", "requires", "serial", "supports_masking", "unmask_fn",
 ]
 __all__ += _kinds.__all__

@@ -73,4 +73,10 @@ def _attention(module, key, value, shapes):
                  for own, place in zip(keys, module.parameters(value, shapes)))
 
 
-_DRAWN = {"serial": _serial, "parallel": _parallel, "repeat": _repeat, "dense": _dense, "convolution": _convolution, "attention": _attention}
+def _recurrent(module, key, value, shapes):
+    return tuple(None if place is None else random.normal(own, place.shape)
+                 for own, place in zip(random.split(key, 3), module.parameters(value, shapes)))
+
+
+_DRAWN = {"serial": _serial, "parallel": _parallel, "repeat": _repeat, "dense": _dense, "convolution": _convolution, "attention": _attention,
+          "recurrent": _recurrent}

@@ -281,6 +281,26 @@ def _aggregate(module, params, x, value, given):
     return jnp.moveaxis(back, (0, -1), (value.batch_axis, value.channel_axis))
 
 
+def _recurrent(module, params, x, value, given):
+    weights, of_state, biases = params
+    x = _last(x, value)
+    into = module.W_std / value.channels**0.5 * x @ weights
+    if biases is not None:
+        into = _with_biases(into, biases.reshape(-1), module.b_std)
+    mask = jnp.zeros((1, 1, 1), bool) if given.mask is None else _last(given.mask.all(value.channel_axis, keepdims=True), value)
+    mask = jnp.broadcast_to(mask, (*into.shape[:2], 1))
+
+    def step(state, at):
+        into_step, is_left_out = at
+        z = into_step + module.R_std / of_state.shape[0] ** 0.5 * state @ of_state
+        after = outputs(module.activation, (), z, value, Given())
+        return jnp.where(is_left_out, state, after), jnp.where(is_left_out, jnp.zeros((), after.dtype), after)
+
+    first = jnp.zeros(into.shape[:1] + into.shape[2:], into.dtype)
+    _, states = lax.scan(step, first, (jnp.moveaxis(into, 1, 0), jnp.moveaxis(mask, 1, 0)), reverse=module.is_backward)
+    return jnp.moveaxis(jnp.moveaxis(states, 0, 1), (0, -1), (value.batch_axis, value.channel_axis))
+
+
 _OUTPUTS = {
     "aggregate": _aggregate,
     "serial": _serial,
@@ -303,6 +323,8 @@ _OUTPUTS = {
     "index": _index,
     "dot_general": _dot_general,
     "attention": _attention,
+    "recurrent": _recurrent,
 }
 _OF_MODULES = {"serial", "repeat", "fan_out", "parallel"}  # Those that only hand on what they get.
-_CONDITIONS = {"nonlinearity": _knows_nonlinearity, "function": _knows_function, "attention": _knows_attention}
+_CONDITIONS = {"nonlinearity": _knows_nonlinearity, "function": _knows_function, "attention": _knows_attention,
+               "recurrent": lambda module: _knows_nonlinearity(module.activation)}

@@ -43,10 +43,10 @@ class _Dense(WithAxes):
         weights = Place(counter.take(value.channels, channels))
         shape = [1] * (len(value.shape) + 2)
         shape[value.channel_axis] = channels
-        return weights, _biases(self, counter, channels, shape)
+        return weights, biases_of(self, counter, channels, shape)
 
 
-def _biases(module, counter, count, shape):
+def biases_of(module, counter, count, shape):
     """None without biases; with a deviation of 0, in the NTK parametrisation, numbers that change nothing."""
     if module.b_std is None:
         return None
@@ -147,7 +147,7 @@ class _Convolution(WithAxes):
         if self.kind == "local_conv" and self.filter_shape:
             return self._unshared(value, behind, counter)
         weights = counter.take(*self.filter_shape, value.channels, behind.channels).transpose(self.filter_axes)
-        return Place(weights), _biases(self, counter, behind.channels, bias_shape)
+        return Place(weights), biases_of(self, counter, behind.channels, bias_shape)
 
     def _unshared(self, value, behind, counter):
         """Moves weights and biases of a position together: the library has them side by side."""

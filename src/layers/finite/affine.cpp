@@ -118,8 +118,7 @@ class LocalConvolution final : public FiniteLayer<Scalar> {
 
   Activations<Scalar> backward(const Scalar* parameters, const Tape<Scalar>& tape,
                                Activations<Scalar> gradient, GradientSink<Scalar>& sink) const override {
-    sink.affine({0, tape.saved[0], gradient.values, gradient.inputs, weight_scale_, bias_scale_,
-                 Sharing::by_position});
+    give_gradient(0, tape.saved[0], gradient.values, gradient.inputs, scales_, sink, Sharing::by_position);
     Matrix<Scalar> seen(gradient.values.rows(), in_);
     const Index d = position_count(output_.shape), out = output_.channels;
     for (Index a = 0; a < d; ++a)
@@ -175,9 +174,13 @@ class LocalConvolution final : public FiniteLayer<Scalar> {
 
 AffineScales affine_scales(const AffineVariances& variances, Index channels, Index positions) {
   const auto seen = static_cast<double>(positions), width = static_cast<double>(channels);
+  const bool weights = variances.trains(layers::Trainable::weights),
+             biases = variances.trains(layers::Trainable::biases);
   if (!variances.standard)
     return {.weight_scale = std::sqrt(variances.weight / (width * seen)),
-            .bias_scale = std::sqrt(variances.bias)};
+            .bias_scale = std::sqrt(variances.bias),
+            .trains_weights = weights,
+            .trains_biases = biases};
   // At the width N/s of the limit the weights have the variance w / (N F / s). At any other width the forward pass is
   // rescaled by the root of the ratio of widths, so that the NTK keeps its factor N F / s.
   const double limit_width =
@@ -186,7 +189,9 @@ AffineScales affine_scales(const AffineVariances& variances, Index channels, Ind
   return {.weight_scale = std::sqrt(limit_width / width),
           .weight_deviation = std::sqrt(variances.weight / (limit_width * seen)),
           .bias_scale = biased ? 1.0 : 0.0,
-          .bias_deviation = std::sqrt(variances.bias)};
+          .bias_deviation = std::sqrt(variances.bias),
+          .trains_weights = weights,
+          .trains_biases = biases};
 }
 
 CounterpartPointer dense_counterpart(const AffineVariances& variances) {

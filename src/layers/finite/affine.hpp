@@ -13,6 +13,11 @@ struct AffineVariances {
   double weight;
   double bias;
   std::optional<layers::StandardParametrisation> standard = {};
+  layers::Trainable trainable = layers::Trainable::all;
+
+  [[nodiscard]] bool trains(layers::Trainable part) const {
+    return trainable == layers::Trainable::all || trainable == part;
+  }
 };
 
 /// z = weight_scale x W + bias_scale beta, where W and beta begin as standard normal numbers times their deviations.
@@ -23,6 +28,7 @@ struct AffineScales {
   double weight_deviation = 1;
   double bias_scale = 0;  ///< 0 if there are no biases.
   double bias_deviation = 1;
+  bool trains_weights = true, trains_biases = true;  ///< What has no gradients if not.
 };
 
 /// The scales for weights that see `channels` channels at `positions` positions.

@@ -6,6 +6,17 @@
 
 namespace widelimit::finite {
 
+/// Gives the sink the gradient of an affine map whose parameters begin at `offset`, but for what is not trained.
+template <typename Scalar>
+void give_gradient(Index offset, const Matrix<Scalar>& x, const Matrix<Scalar>& gradient, Index inputs,
+                   const AffineScales& scales, GradientSink<Scalar>& sink,
+                   Sharing sharing = Sharing::shared) {
+  // A scale of 0 gives no gradient.
+  const auto weight_scale = static_cast<Scalar>(scales.trains_weights ? scales.weight_scale : 0),
+             bias_scale = static_cast<Scalar>(scales.trains_biases ? scales.bias_scale : 0);
+  sink.affine({offset, x, gradient, inputs, weight_scale, bias_scale, sharing, scales.bias_scale != 0});
+}
+
 /// z = weight_scale x W + bias_scale beta, the same at every position: the part with parameters of every layer that
 /// has weights. Its parameters, from `offset` on, are W [in, out] and then beta [out], unless the scale of beta is 0.
 template <typename Scalar>
@@ -41,7 +52,15 @@ class AffineMap {
   [[nodiscard]] Matrix<Scalar> backward(const Scalar* parameters, const Matrix<Scalar>& x,
                                         const Matrix<Scalar>& gradient, Index inputs,
                                         GradientSink<Scalar>& sink) const {
-    sink.affine({offset_, x, gradient, inputs, weight_scale_, bias_scale_});
+    give(x, gradient, inputs, sink);
+    return transposed(parameters, gradient);
+  }
+  /// Its parts: gives the gradient of the parameters to the sink, and returns that with respect to x.
+  void give(const Matrix<Scalar>& x, const Matrix<Scalar>& gradient, Index inputs,
+            GradientSink<Scalar>& sink) const {
+    give_gradient(offset_, x, gradient, inputs, scales_, sink);
+  }
+  [[nodiscard]] Matrix<Scalar> transposed(const Scalar* parameters, const Matrix<Scalar>& gradient) const {
     return product_transposed(weight_scale_, gradient, weights(parameters));
   }
 

@@ -66,6 +66,57 @@ NaiveState nonlinearity(const NaiveState& state, const json& layer, Chain& run) 
   return result;
 }
 
+/// The positions that count, in the order in which a recurrent layer reads them.
+std::vector<Index> read_order(const json& layer, const NaiveMask& mask) {
+  std::vector<Index> order;
+  for (Index a = 0; a < std::ssize(mask); ++a)
+    if (mask[static_cast<std::size_t>(a)]) order.push_back(a);
+  if (layer["direction"] == "backward") std::reverse(order.begin(), order.end());
+  return order;
+}
+
+/// Step by step: the variances of both sides first, from their own recursions.
+NaiveState recurrent(const NaiveState& state, const json& layer, Chain& run) {
+  const Real w = layer["weight_variance"].get<double>(), r = layer["recurrent_variance"].get<double>(),
+             bias = layer["bias_variance"].get<double>();
+  const json& phi = layer["nonlinearity"];
+  bool met = false;
+  const auto z_variances = [&](const Side& side, const std::vector<Index>& order) {
+    Variances z;
+    Real hidden = 0;
+    for (const Index a : order) {
+      z.push_back(w * side.variances[static_cast<std::size_t>(a)] + bias + r * hidden);
+      hidden = naive_dual(phi, snapped(z.back(), z.back(), z.back())).value;
+    }
+    return z;
+  };
+  const PairMap recursion = [&](const NaivePair& pair, const Side& left, const Side& right) -> NaivePair {
+    const std::vector<Index> rows = read_order(layer, state.masks[left.number]),
+                             columns = read_order(layer, state.masks[right.number]);
+    const Variances p = z_variances(left, rows), q = z_variances(right, columns);
+    NaivePair behind{RealMatrix::Zero(pair.k.rows(), pair.k.cols()),
+                     RealMatrix::Zero(pair.k.rows(), pair.k.cols()), pair.same_input};
+    for (std::size_t s = 0; s < rows.size(); ++s)
+      for (std::size_t t = 0; t < columns.size(); ++t) {
+        const bool first = s == 0 || t == 0;
+        const Real k_before = first ? 0 : behind.k(rows[s - 1], columns[t - 1]),
+                   t_before = first ? 0 : behind.t(rows[s - 1], columns[t - 1]);
+        const Real z = w * pair.k(rows[s], columns[t]) + bias + r * k_before;
+        const NaiveGaussian gaussian = snapped(p[s], q[t], z);
+        met = met || (has_kink(phi) && gaussian.determinant == 0 && gaussian.p * gaussian.q != 0 &&
+                      !(pair.same_input && s == t));
+        const DualValue dual = naive_dual(phi, gaussian);
+        behind.k(rows[s], columns[t]) = dual.value;
+        behind.t(rows[s], columns[t]) =
+            dual.derivative * (z + w * pair.t(rows[s], columns[t]) + r * t_before);
+      }
+    return behind;
+  };
+  NaiveState result = replace(state, recursion);
+  run.noted.perfectly_correlated += met ? 1 : 0;
+  return result;
+}
+
 /// The spatial axes that a norm averages over.
 std::vector<Index> normed_axes(const json& layer, const Shape& shape) {
   std::vector<Index> axes;
@@ -217,6 +268,7 @@ NaiveState one_layer(const NaiveState& state, const json& layer, const std::stri
   if (is({"dropout"})) return dropout(state, layer);
   if (is({"attention"})) return attention(state, layer);
   if (is({"aggregate"})) return aggregate(state, layer);
+  if (is({"recurrent"})) return recurrent(state, layer, run);
   if (is({"slice", "index", "image_resize", "positions_map"})) return map_positions(state, layer);
   if (is({"sum", "product", "concat"})) return branches(state, layer, path, run);
   return nonlinearity(state, layer, run);
