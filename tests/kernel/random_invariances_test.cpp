@@ -48,6 +48,10 @@ Layer layer_of(const Json& layer) {
 /// K(a x, b y) = ab K(x, y), and the same of T.
 bool is_homogeneous(const Json& layer) {
   if (layer.value("bias_variance", 0.0) != 0 || layer.value("zero_biases", false)) return false;
+  if (is_one_of(layer, {"recurrent"})) {
+    const Json& phi = layer["nonlinearity"];
+    return is_homogeneous(phi.is_string() ? Json{{"layer", phi}} : phi);
+  }
   if (const auto* kind = layers::builtin_kind(layer["layer"].get<std::string>());
       kind->dual != layers::DualForm::none && kind->name != "exp_normalized")
     return layers::activation_of(layer_of(layer))->homogeneous().has_value();
@@ -56,7 +60,8 @@ bool is_homogeneous(const Json& layer) {
 
 /// Positions read backwards give what stands at them backwards.
 bool keeps_mirror_images(const Json& layer) {
-  if (is_one_of(layer, {"slice", "index", "positions_map", "conv_transpose", "image_resize", "aggregate"}))
+  if (is_one_of(layer, {"slice", "index", "positions_map", "conv_transpose", "image_resize", "aggregate",
+                        "recurrent"}))
     return false;
   if (layer["layer"] == "concat" && layer.contains("axis")) return false;
   const Json& window = layer.contains("filter")                                 ? layer["filter"]

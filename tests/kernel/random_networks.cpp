@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <functional>
 #include <random>
 #include <string>
@@ -12,9 +13,12 @@
 #include "widelimit/layers/convolution.hpp"
 #include "widelimit/layers/dense.hpp"
 #include "widelimit/layers/dropout.hpp"
+#include "widelimit/layers/exp_normalized.hpp"
 #include "widelimit/layers/graphs.hpp"
 #include "widelimit/layers/layer_norm.hpp"
+#include "widelimit/layers/matern.hpp"
 #include "widelimit/layers/pooling.hpp"
+#include "widelimit/numerics/quadrature_activation.hpp"
 
 namespace widelimit::testing {
 namespace {
@@ -26,12 +30,19 @@ enum class Graphs { none, directed, undirected };
 /// Of layers over windows and positions: those that the other generators draw, or also poolings that go around the
 /// border or divide by what they see, convolutions with pads and dilations, and norms over some axes.
 enum class Windows { plain, all };
+/// Five nonlinearities and attention at 1/width, or all of the library.
+enum class Functions { plain, all };
 
 class Composer {
  public:
   Composer(unsigned seed, std::vector<Shape> shapes, Graphs graphs = Graphs::none,
-           Windows windows = Windows::plain)
-      : generator_(seed), shapes_{std::move(shapes)}, inputs_{shapes_}, graphs_{graphs}, windows_{windows} {}
+           Windows windows = Windows::plain, Functions functions = Functions::plain)
+      : generator_(seed),
+        shapes_{std::move(shapes)},
+        inputs_{shapes_},
+        graphs_{graphs},
+        windows_{windows},
+        functions_{functions} {}
 
   Layers compose() {
     Layers layers;
@@ -90,8 +101,10 @@ class Composer {
     }
   }
 
-  Layer nonlinearity() {
+  /// Kernels of no function are none of a group of channels.
+  Layer nonlinearity(bool of_group = false) {
     channels_ = Channels::other;
+    if (functions_ == Functions::all && below(5) != 0) return any_function(of_group);
     switch (below(5)) {
       case 0:
         return erf();
@@ -103,6 +116,63 @@ class Composer {
         return leaky_relu(number(-0.5, 0.5));
       default:
         return relu();
+    }
+  }
+
+  /// A function of a user's own with a kink in its slope.
+  static numerics::ActivationPtr bent() {
+    static const auto activation =
+        numerics::quadrature_activation([](double x) { return x / (1 + std::abs(x)); });
+    return activation;
+  }
+
+  /// Half of them are by quadrature, where the CPU has tables that devices read in their own way.
+  Layer any_function(bool of_group) {
+    const double a = number(0.5, 1.5), b = number(0.3, 1.2), c = number(-1, 1);
+    switch (below(of_group ? 22 : 24)) {
+      case 0:
+      case 1:
+        return tanh();
+      case 2:
+      case 3:
+        return sigmoid();
+      case 4:
+      case 5:
+        return silu();
+      case 6:
+      case 7:
+        return softplus();
+      case 8:
+      case 9:
+        return layers::nonlinearity("bent", bent());
+      case 10:
+        return gelu();
+      case 11:
+        return sin(a, b, c);
+      case 12:
+        return gaussian(a, -b);
+      case 13:
+        return rbf(b);
+      case 14:
+        return sign();
+      case 15:
+        return exp(a, 0.3 * c);
+      case 16:
+        return rectified_monomial(below(3));
+      case 17:
+        return hermite(below(4));
+      case 18:
+        return polynomial({c, b, 0.3 * a});
+      case 19:
+        return gabor();
+      case 20:
+        return sigmoid_like();
+      case 21:
+        return ab_relu(c, a);
+      case 22:
+        return exp_normalized(b, 0.5 * (c - 1));
+      default:
+        return matern(std::array{0.5, 1.5, 2.5}[static_cast<std::size_t>(below(3))], a);
     }
   }
 
@@ -272,8 +342,19 @@ class Composer {
       if (below(3) == 0) positions.scale = PositionScale::mean_row_sum;
       options.positions = positions;
     }
+    if (functions_ == Functions::all && below(2) == 0) scale_by_root(options);
     channels_ = Channels::gaussian;
     return attention(options);
+  }
+
+  /// Logits are Gaussian then: weights are a function of them, and every pair of positions is one dimension.
+  void scale_by_root(AttentionOptions& options) {
+    for (const Shape& shape : shapes_)
+      if (position_count(shape) > 8) return;
+    options.scaling = AttentionScaling::inverse_sqrt_width;
+    options.query_key_weights = {};
+    options.weights = AttentionWeights::elementwise(
+        std::array{relu(), identity(), abs(), erf()}[static_cast<std::size_t>(below(4))]);
   }
 
   /// Convolutions of one input that end in equal shapes: of any filter, stride and padding each.
@@ -328,7 +409,7 @@ class Composer {
     const auto options = alike(2);
     Layers layers{concat({{0.25, {conv(options[0])}}, {0.75, {conv(options[1])}}})};
     if (below(2) == 0) layers.push_back(average_pool({ones, ones, Padding::valid}));
-    if (below(2) == 0) layers.push_back(nonlinearity());
+    if (below(2) == 0) layers.push_back(nonlinearity(true));
     layers.push_back(dense({1.1, 0.05}));
     channels_ = Channels::gaussian;
     return repeat(1, layers);
@@ -376,6 +457,7 @@ class Composer {
   std::vector<Shape> inputs_;  ///< Those of the inputs themselves.
   Graphs graphs_;
   Windows windows_;
+  Functions functions_;
   Channels channels_ = Channels::raw;
 };
 
@@ -388,6 +470,11 @@ Network random_network(unsigned seed, const std::vector<Shape>& shapes) {
 Network random_masked_network(unsigned seed, const std::vector<Shape>& shapes) {
   return {"random masked network " + std::to_string(seed),
           Composer(seed, shapes, Graphs::none, Windows::all).compose()};
+}
+
+Network random_device_network(unsigned seed, const std::vector<Shape>& shapes) {
+  return {"random device network " + std::to_string(seed),
+          Composer(seed, shapes, Graphs::none, Windows::all, Functions::all).compose()};
 }
 
 Network random_graph_network(unsigned seed, const std::vector<Shape>& shapes, bool directed) {

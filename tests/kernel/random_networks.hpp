@@ -23,4 +23,8 @@ Network random_graph_network(unsigned seed, const std::vector<Shape>& shapes, bo
 /// masks and without.
 Network random_masked_network(unsigned seed, const std::vector<Shape>& shapes);
 
+/// random_masked_network() with every nonlinearity, by formulas and by quadrature, kernels of distances, and attention
+/// in both scalings. For inputs without masks.
+Network random_device_network(unsigned seed, const std::vector<Shape>& shapes);
+
 }  // namespace widelimit::testing

@@ -1,5 +1,5 @@
-// Recurrent layers: identities, laws, derivatives, sampled networks. The naive kernel of the random cases computes them by
-// loops of its own.
+// Recurrent layers: identities, laws, derivatives, sampled networks. The naive kernel of the random cases computes
+// them by loops of its own.
 #include "widelimit/layers/recurrent.hpp"
 
 #include <doctest/doctest.h>
@@ -65,8 +65,7 @@ TEST_CASE("without weights of the state positions are apart, as behind a dense l
   check_near(found.ntk, expected.ntk);
 }
 
-// Tied weights have the limit of untied ones where only the last state is read: a network of dense layers into which one
-// position is added in every layer.
+// Tied weights have the limit of untied ones where only the last state is read: here a network of dense layers.
 TEST_CASE("the last state of sequences whose inputs end after the first position is a dense network") {
   const Index d = 4;
   xt::xarray<double> x = random_inputs(3, {5, d, 3});

@@ -97,8 +97,14 @@ def _with_biases(x, biases, factor):
     return x if biases is None or factor is None else x + factor * biases
 
 
+def _trained(module, params):
+    """Weights and biases, of which those that are not trained have no derivatives."""
+    return [array if array is None or module.trainable in ("all", part) else lax.stop_gradient(array)
+            for array, part in zip(params, ("weights", "biases"))]
+
+
 def _dense(module, params, x, value, given):
-    weights, biases = params
+    weights, biases = _trained(module, params)
     norm, factor = _norms(module, value.channels)
     product = jnp.moveaxis(jnp.tensordot(x, weights, (value.channel_axis, 0)), -1, value.channel_axis)
     return _with_biases(norm * product, biases, factor)
@@ -112,7 +118,7 @@ def _last(x, value):
 def _convolution(module, params, x, value, given):
     if not module.filter_shape:
         return _dense(module, params, x, value, given)
-    weights, biases = params
+    weights, biases = _trained(module, params)
     axes = len(value.shape)
     norm, factor = _norms(module, value.channels * int(np.prod(module.filter_shape)))
     behind = module.apply(value)

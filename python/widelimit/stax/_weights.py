@@ -26,6 +26,7 @@ class _Dense(WithAxes):
     channel_axis: int
     parameterization: str
     s: Tuple[float, float]
+    trainable: str = "all"
     in_jax = "dense"
     name = "Dense"
     diagonal = Diagonal()
@@ -33,7 +34,7 @@ class _Dense(WithAxes):
 
     def lower(self, value):
         fields = parametrisation(self.name, self.parameterization, self.s, value.channels, self.b_std)
-        layer = layers.from_fields("dense", weight_variance=variance(self.W_std), bias_variance=variance(self.b_std),
+        layer = layers.from_fields("dense", trainable=self.trainable, weight_variance=variance(self.W_std), bias_variance=variance(self.b_std),
                                    **fields)
         width = int(self.out_dim * (self.s[1] if fields else 1))
         return value.then(layer, channels=width, places=value.places + (width,), is_gaussian=True)
@@ -61,17 +62,26 @@ def _check_deviations(name, **deviations):
 
 
 def Dense(out_dim: int, W_std: float = 1.0, b_std: float | None = None, batch_axis: int = 0, channel_axis: int = -1,
-          parameterization: str = "ntk", s: Tuple[float, float] = (1, 1)) -> Triple:
+          parameterization: str = "ntk", s: Tuple[float, float] = (1, 1), trainable: str = "all") -> Triple:
     """A dense layer at every position: [n, ..., C] becomes [n, ..., out_dim].
 
     out_dim           channels of finite networks; kernels depend on it only through parameterization='standard'
     W_std, b_std      standard deviations of weights (times 1 / sqrt(C)) and biases; None: no biases. They may be numbers that JAX
                       traces, or tensors of PyTorch that require gradients: kernel_fn has derivatives with respect to them
     parameterization  'ntk' or 'standard'; s: factors (before, after) by which 'standard' widths grow
+    trainable         'all', 'weights', 'biases' or 'none': NTKs, and derivatives by parameters, are without the others
     ValueError for deviations that are not finite, and axes that are not where the inputs have them.
     """
     _check_deviations("Dense", W_std=W_std, b_std=b_std)
-    return triple(_Dense(int(out_dim), W_std, b_std, int(batch_axis), int(channel_axis), parameterization, tuple(s)))
+    return triple(_Dense(int(out_dim), W_std, b_std, int(batch_axis), int(channel_axis), parameterization, tuple(s),
+                         _checked_trainable("Dense", trainable)))
+
+
+def _checked_trainable(name, trainable):
+    words = ("all", "weights", "biases", "none")
+    if trainable not in words:
+        raise ValueError(f"{name}: trainable: expected one of {', '.join(words)}, got {trainable!r}")
+    return trainable
 
 
 def positions_after(size, window, stride, padding):
@@ -117,6 +127,7 @@ class _Convolution(WithAxes):
     channel_axis: int
     filter_axes: Tuple[int, ...]  # Axes of an array of weights [window..., in, out], in the order in which callers have them.
     axes_after: Tuple[int, int]  # Axes of the batch and of the channels after the layer.
+    trainable: str = "all"
     in_jax = "convolution"
 
     @property
@@ -126,10 +137,10 @@ class _Convolution(WithAxes):
     def lower(self, value):
         check_window(self.name, value, self.filter_shape, self.strides)
         fields = parametrisation(self.name, self.parameterization, self.s, value.channels, self.b_std)
-        layer = layers.from_fields("dense", weight_variance=variance(self.W_std), bias_variance=variance(self.b_std),
-                                   **fields) if not self.filter_shape else layers.from_fields(self.kind, filter=list(self.filter_shape), strides=list(self.strides),
-                                   padding=self.padding, weight_variance=variance(self.W_std),
-                                   bias_variance=variance(self.b_std), **fields)
+        window = {"filter": list(self.filter_shape), "strides": list(self.strides), "padding": self.padding}
+        layer = layers.from_fields(self.kind if self.filter_shape else "dense", **(window if self.filter_shape else {}),
+                                   weight_variance=variance(self.W_std), bias_variance=variance(self.b_std),
+                                   trainable=self.trainable, **fields)
         behind = _positions_after_transposed if self.kind == "conv_transpose" else positions_after
         shape = tuple(behind(*sizes, self.padding) for sizes in zip(value.shape, self.filter_shape, self.strides))
         # As in neural-tangents, unshared weights, unlike shared ones, have out_chan channels whatever s[1] is.
@@ -198,7 +209,7 @@ def _layout(name, dimension_numbers, axes):
 
 
 def _convolution(name, kind, out_chan, filter_shape, strides, padding, W_std, b_std, dimension_numbers,
-                 parameterization, s):
+                 parameterization, s, trainable):
     _check_deviations(name, W_std=W_std, b_std=b_std)
     filter_shape = sizes(f"{name}: filter_shape", filter_shape)
     strides = (1,) * len(filter_shape) if strides is None else sizes(f"{name}: strides", strides)
@@ -209,38 +220,39 @@ def _convolution(name, kind, out_chan, filter_shape, strides, padding, W_std, b_
                                tuple(strides[k] for k in layout.order),
                                choice(f"{name}: padding", Padding, padding).name.lower(), W_std, b_std,
                                parameterization, tuple(s), layout.batch_axis, layout.channel_axis, layout.filter_axes,
-                               layout.axes_after))
+                               layout.axes_after, _checked_trainable(name, trainable)))
 
 
 def Conv(out_chan: int, filter_shape: Sequence[int], strides: Sequence[int] | None = None,
          padding: Padding | str = "VALID", W_std: float = 1.0, b_std: float | None = None,
-         dimension_numbers: Any = None, parameterization: str = "ntk", s: Tuple[float, float] = (1, 1)) -> Triple:
+         dimension_numbers: Any = None, parameterization: str = "ntk", s: Tuple[float, float] = (1, 1),
+         trainable: str = "all") -> Triple:
     """A convolution: [n, spatial..., C] becomes [n, spatial'..., out_chan].
 
     filter_shape, strides  one size for each axis, strides are 1 if None
     padding                'VALID', 'SAME' or 'CIRCULAR'
     W_std, b_std           standard deviations of weights (times 1 / sqrt(C prod(filter_shape))) and biases; None: no biases
     dimension_numbers      of inputs, filter and outputs, three strings such as ('NHWC', 'HWIO', 'NCHW'); None: channels last
-    parameterization, s    as in Dense()
+    parameterization, s, trainable  as in Dense()
     ValueError if the number of axes does not fit, NotImplementedError for outputs with spatial axes in another order.
     """
     return _convolution("Conv", "conv", out_chan, filter_shape, strides, padding, W_std, b_std, dimension_numbers,
-                        parameterization, s)
+                        parameterization, s, trainable)
 
 
 def ConvTranspose(out_chan: int, filter_shape: Sequence[int], strides: Sequence[int] | None = None,
                   padding: Padding | str = "VALID", W_std: float = 1.0, b_std: float | None = None,
                   dimension_numbers: Any = None, parameterization: str = "ntk",
-                  s: Tuple[float, float] = (1, 1)) -> Triple:
+                  s: Tuple[float, float] = (1, 1), trainable: str = "all") -> Triple:
     """A transposed convolution: strides multiply the spatial sizes; arguments and errors as in Conv()."""
     return _convolution("ConvTranspose", "conv_transpose", out_chan, filter_shape, strides, padding, W_std, b_std,
-                        dimension_numbers, parameterization, s)
+                        dimension_numbers, parameterization, s, trainable)
 
 
 def ConvLocal(out_chan: int, filter_shape: Sequence[int], strides: Sequence[int] | None = None,
               padding: Padding | str = "VALID", W_std: float = 1.0, b_std: float | None = None,
               dimension_numbers: Any = None, parameterization: str = "ntk",
-              s: Tuple[float, float] = (1, 1)) -> Triple:
+              s: Tuple[float, float] = (1, 1), trainable: str = "all") -> Triple:
     """A convolution whose weights are not shared between positions; arguments and errors as in Conv()."""
     return _convolution("ConvLocal", "local_conv", out_chan, filter_shape, strides, padding, W_std, b_std,
-                        dimension_numbers, parameterization, s)
+                        dimension_numbers, parameterization, s, trainable)

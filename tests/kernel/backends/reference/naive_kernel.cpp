@@ -79,7 +79,8 @@ std::vector<Index> read_order(const json& layer, const NaiveMask& mask) {
 NaiveState recurrent(const NaiveState& state, const json& layer, Chain& run) {
   const Real w = layer["weight_variance"].get<double>(), r = layer["recurrent_variance"].get<double>(),
              bias = layer["bias_variance"].get<double>();
-  const json& phi = layer["nonlinearity"];
+  const json phi =
+      layer["nonlinearity"].is_string() ? json{{"layer", layer["nonlinearity"]}} : layer["nonlinearity"];
   bool met = false;
   const auto z_variances = [&](const Side& side, const std::vector<Index>& order) {
     Variances z;
