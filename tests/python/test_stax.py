@@ -175,10 +175,10 @@ def test_empirical_ntk_is_the_product_of_differences(random):
 @pytest.mark.parametrize("make, message", [
     (lambda: stax.Dense(3, parameterization="mup"), "parameterization"),
     (lambda: stax.serial(stax.Dense(3), stax.Dense(3, batch_axis=1)), "batch_axis=1: expected 0"),
-    (lambda: stax.serial(stax.Dense(3), stax.LayerNorm(axis=0)), "LayerNorm: axis=.*the batch not among them"),
+    (lambda: stax.serial(stax.Dense(3), stax.LayerNorm(axis=0)), r"LayerNorm: axis=.*expected the channels \(axis 1\) among the axes"),
     (lambda: stax.serial(stax.Dense(3), stax.ImageResize((-1, 5), "lanczos3")), "ImageResize: method"),
-    (lambda: stax.serial(stax.Dense(3), stax.DotGeneral(rhs=np.ones(2), dimension_numbers=(((0,), (0,)), ((), ())))),
-     "DotGeneral: .*other axes than the batch"),
+    (lambda: stax.serial(stax.Dense(3), stax.DotGeneral(rhs=np.ones(3), dimension_numbers=(((1,), (0,)), ((), ())))),
+     "DotGeneral: .*other axes than the channels"),
     (lambda: stax.Conv(3, (3,), padding="FULL"), "padding"),
     (lambda: stax.serial(stax.Dense(3), stax.FanInSum()), "FanInSum: expected several inputs, got one"),
     (lambda: stax.serial(stax.FanOut(2), stax.Dense(3)), "Dense: expected one input, got 2: parallel"),

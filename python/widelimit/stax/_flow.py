@@ -60,10 +60,10 @@ class _Line:
 
 
 class FlowKernels:
-    """kernels(module, x1, x2, **options): those of one input, as kernel_fn of the module computes them; behind(module, kernel)."""
+    """kernels(module, x1, x2, get): those of one input, as kernel_fn of the module computes them; behind(module, kernel)."""
 
-    def __init__(self, kernels: Any, behind: Any, options: dict[str, Any]) -> None:
-        self._kernels, self._behind, self._options = kernels, behind, options
+    def __init__(self, kernels: Any, behind: Any) -> None:
+        self._kernels, self._behind = kernels, behind
 
     def __call__(self, module: Module, x1: Any, x2: Any, get: Any) -> Any:
         return self._given(self._applied(module, self._lines(x1, x2)), get)
@@ -107,10 +107,7 @@ class FlowKernels:
     def _kernel_to_join(self, module, flow):
         if isinstance(flow, list):
             raise ValueError(f"{module.name}: expected single outputs of branches, got several of one")
-        kernel = self._given(flow, None)
-        if self._options.get("mask_constant") is not None and len(kernel.shape1) > 2:
-            raise NotImplementedError(f"{module.name}: mask_constant: expected a readout over positions before different inputs are joined")
-        return kernel
+        return self._given(flow, None)
 
     def _given(self, flow, get):
         if isinstance(flow, list):

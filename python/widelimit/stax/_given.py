@@ -137,14 +137,25 @@ class GivenKernel:
 
     def batches(self, graphs):
         """The batches that represent x1, and x2 if it is another batch."""
-        masks = self._kernel.mask1, self._kernel.mask2
-        firsts = (1, 1 + self._sizes[0])
-        found = [self._batch(*parts) for parts in zip(firsts, self._sizes, masks, graphs,
-                                                      (self._kernel.shape1, self._kernel.shape2))]
-        return found[0], None if self.is_one else found[1]
+        sides = [self._batch(0, 1, self._kernel.mask1, graphs[0], self._kernel.shape1)]
+        if not self.is_one:
+            sides.append(self._batch(1, 1 + self._sizes[0], self._kernel.mask2, graphs[1], self._kernel.shape2))
+        return sides[0], None if self.is_one else sides[1]
 
-    def _batch(self, first, count, mask, graphs, full_shape):
-        codes = np.sqrt(np.arange(first, first + count, dtype=float)).reshape(-1, *[1] * (len(self._shape) + 1))
+    def _are_zeros(self, side):
+        """Which vectors of x1 (side 0) or x2 are 0: the library knows them by inputs of 0, and takes other zeros for rounding."""
+        own = self._one(self._variances[side])
+        own = own if self._axes == 1 else own.diagonal()
+        if self.has_ntk:
+            return (own == 0) & np.all(self._one(self._pairs["ntk"]) == 0, axis=1 - side)
+        return own == 0
+
+    def _batch(self, side, first, mask, graphs, full_shape):
+        count = self._sizes[side]
+        codes = np.sqrt(np.arange(first, first + count, dtype=float))
+        if not self._shape:
+            codes[self._are_zeros(side)] = 0
+        codes = codes.reshape(-1, *[1] * (len(self._shape) + 1))
         array = np.ascontiguousarray(np.broadcast_to(codes, (count, *self._shape, 1)), self._dtype)
         if mask is None:
             return Batch(array, None, graphs)

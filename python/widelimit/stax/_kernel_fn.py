@@ -309,7 +309,7 @@ class KernelFunction:
             return KernelFunction(module)(kernel, None, get, **{**options, "batch_axis": None, "channel_axis": None, "pattern": None,
                                                                 "mask_constant": None})
 
-        return FlowKernels(lambda module, *given: KernelFunction(module)(*given, **options), behind, options)(self.module, x1, x2, get)
+        return FlowKernels(lambda module, *given: KernelFunction(module)(*given, **options), behind)(self.module, x1, x2, get)
 
     @cached_property
     def _is_plain(self):

@@ -183,6 +183,16 @@ def _questions():
     for get, pool in product(("'nngp'", "'ntk'"), ("GlobalAvgPool", "GlobalSumPool", "Flatten")):
         ask(f"graphs and masks/{pool}/{get}", f"stax.serial(stax.Dense(4, 1.1, 0.2), stax.Relu(), stax.Aggregate(), stax.{pool}(), stax.Dense(1))[2](m, n, {get}, "
             "pattern=(p, q), mask_constant=10.0)")
+    # Several inputs with masks, and inputs of zeros, joined.
+    for join, end, get, other in product(("Sum", "Prod", "Concat"), ("Flatten", "GlobalAvgPool"), ("'nngp'", "'ntk'", "'cov1'"), ("(n, n)", "None")):
+        if (join, end) == ("Concat", "GlobalAvgPool"):
+            continue  # neural-tangents has no masks of single channels there.
+        ask(f"masks of inputs/{join}/{end}/{get}/{other}", f"stax.serial(stax.parallel(stax.Conv(4, (3,), padding='SAME', b_std=0.3), stax.Conv(4, (3,), padding='SAME', "
+            f"b_std=0.2)), stax.FanIn{join}(), stax.{end}(), stax.Dense(1, 1.0, 0.1))[2]((w, m), {other}, {get}, mask_constant=10.0)")
+    for get, other in product(("'nngp'", "'ntk'"), ("(s, s)", "None")):
+        ask(f"masks of inputs/zeros/{get}/{other}", "(lambda z: stax.serial(stax.parallel(stax.Conv(4, (3,)), stax.Conv(4, (2,), padding='SAME')), stax.parallel(stax.Flatten(), "
+            f"stax.Flatten()), stax.parallel(stax.Dense(2), stax.Dense(2)), stax.FanInSum(), stax.Relu(), stax.Dense(1, 1.0, 0.1))[2]((z, z), {other}, {get}))"
+            "(s * np.array([1.0, 0.0, 1.0])[:, None, None])")
     # Inputs of which nothing counts.
     for end, get, other in product(("Flatten", "GlobalAvgPool"), ("'nngp'", "'ntk'", "'cov1'"), ("n", "None")):
         ask(f"nothing counts/{end}/{get}/{other}", f"stax.serial(stax.Conv(4, (3,), padding='SAME', b_std=0.1), stax.Cos(), stax.{end}(), "
@@ -303,8 +313,17 @@ DIFFERENCES = {
     "an axis that contradicts a layer's own": (
         "stax.Dense(4)[2](s, None, 'nngp', channel_axis=1)", "the keyword says what inputs are, and kernels of other axes come out",
         "ValueError"),
+    "weights that have another number of outputs than the layer": (
+        "stax.Dense(5)[1]((jnp.ones((4, 3)), None), x)", "the outputs that the weights have", "ValueError: expected an array of the layer's shape"),
     "a training kernel that is singular, without `diag_reg`": (
         "predict.gp_inference(jnp.ones((3, 3)), targets)('nngp', jnp.ones((2, 3)))", "NaN", "LinAlgError: the kernel is not positive definite"),
+    "`FanInConcat` of inputs with different masks before pools": (
+        "stax.serial(stax.parallel(stax.Conv(4, (3,), padding='SAME'), stax.Conv(4, (3,), padding='SAME')), stax.FanInConcat(-1), stax.GlobalAvgPool(), stax.Dense(1))"
+        "[2]((w, m), None, 'nngp', mask_constant=10.0)", "NotImplementedError", "works"),
+    "`gradient_descent` at times that do not grow": (
+        "predict.gradient_descent(lambda f, y: ((f - y) ** 2).mean(), stax.serial(stax.Dense(8), stax.Relu(), stax.Dense(1))[2](x, None, 'ntk'), targets)"
+        "(np.array([3.0, 0.0, 1.0]), jnp.zeros((3, 2)))",
+        "off by 1e-4 and more, as its solver goes on past the times", "those of the same times in order"),
     "encodings of values with masks and `linear_scaling=False`": (
         "stax.serial(stax.Dense(4), stax.GlobalSelfAttention(4, 4, 4, 2, linear_scaling=False, attention_mechanism='IDENTITY', pos_emb_type='SUM', val_pos_emb=True), "
         "stax.GlobalAvgPool())[2](m, n, 'nngp', mask_constant=10.0)", "works", "NetworkError: encodings in the values do not know masks"),
