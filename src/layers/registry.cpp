@@ -14,6 +14,23 @@
 namespace widelimit {
 namespace {
 
+/// Layers that people bring from elsewhere, and why they have no kernel; null for others.
+const char* why_without_kernel(const std::string& kind) {
+  static const std::map<std::string, const char*> reasons{
+      {"batch_norm",
+       "what it makes of an input depends on all inputs of the batch, so that there is no kernel of two "
+       "inputs (Yang et "
+       "al. 2019, arXiv:1902.08129, whose limit has a covariance of the whole batch); layer_norm and "
+       "rms_norm have one"},
+      {"max_pool",
+       "the maximum over positions is no sum or mean of what is Gaussian, and its covariances have no closed "
+       "form; "
+       "average_pool has one"},
+      {"embedding", "give one-hot inputs to a dense layer, whose kernel is that of an embedding"}};
+  const auto found = reasons.find(kind);
+  return found == reasons.end() ? nullptr : found->second;
+}
+
 class Registry {
  public:
   static Registry& instance() {
@@ -31,10 +48,11 @@ class Registry {
   LayerReader find(const std::string& kind, const std::string& path) const {
     const std::scoped_lock lock(mutex_);
     const auto found = readers_.find(kind);
-    if (found == readers_.end())
-      throw NetworkError(
-          fmt::format("{}.layer: unknown kind \"{}\"; known are {}", path, kind, joined_kinds()));
-    return found->second;
+    if (found != readers_.end()) return found->second;
+    if (const char* reason = why_without_kernel(kind))
+      throw NetworkError(fmt::format("{}.layer: \"{}\" has no kernel: {}", path, kind, reason));
+    throw NetworkError(
+        fmt::format("{}.layer: unknown kind \"{}\"; known are {}", path, kind, joined_kinds()));
   }
 
   bool contains(const std::string& kind) const {

@@ -12,7 +12,7 @@
 #include <xtensor/xarray.hpp>
 
 #include "data/temporary_folder.hpp"
-#include "gp/data_side/file_sum.hpp"
+#include "gp/folders/file_sum.hpp"
 #include "gp/problem.hpp"
 #include "support/equal_checksum.hpp"
 #include "widelimit/error.hpp"

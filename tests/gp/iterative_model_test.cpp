@@ -11,7 +11,7 @@
 #include <utility>
 
 #include "data/temporary_folder.hpp"
-#include "gp/data_side/file_sum.hpp"
+#include "gp/folders/file_sum.hpp"
 #include "gp/problem.hpp"
 #include "gp/same_predictions.hpp"
 #include "support/error_message.hpp"

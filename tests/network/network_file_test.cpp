@@ -171,6 +171,10 @@ TEST_CASE("defaults of the format are those of the constructors") {
 TEST_CASE("errors name the path of the field") {
   CHECK(network_error(R"([{"layer": "dense"}, {"layer": "dens"}])")
             .find("layers[1].layer: unknown kind \"dens\"; known are ab_relu, abs, ") == 0);
+  CHECK(
+      network_error(R"([{"layer": "batch_norm"}])")
+          .find("layers[0].layer: \"batch_norm\" has no kernel: what it makes of an input depends on all") ==
+      0);
   CHECK(network_error(R"([{"layer": "dense", "weights": 1}])") == "layers[0].weights: unknown field");
   CHECK(network_error(R"([{"layer": "conv"}])") == "layers[0].filter: expected this field, got none");
   CHECK(network_error(R"([{"weight_variance": 1}])") == "layers[0].layer: expected this field, got none");

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "gp/data_side/array_folder.hpp"
+#include "gp/folders/array_folder.hpp"
 #include "widelimit/kernel/inputs.hpp"
 
 /// Inputs among the arrays of a folder:

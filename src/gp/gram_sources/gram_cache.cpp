@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-#include "gp/data_side/array_folder.hpp"
+#include "gp/folders/array_folder.hpp"
 #include "network/network_identity.hpp"
 #include "store/store_facts.hpp"
 #include "widelimit/error.hpp"

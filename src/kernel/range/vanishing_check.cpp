@@ -2,9 +2,9 @@
 
 #include <algorithm>
 
-#include "kernel/backends/cpu/planes/aligned_buffer.hpp"
-#include "kernel/backends/cpu/planes/vector_padding.hpp"
+#include "kernel/aligned_buffer.hpp"
 #include "kernel/range/variance_checks.hpp"
+#include "kernel/vector_padding.hpp"
 #include "network/mask_stage.hpp"
 
 namespace widelimit {

@@ -5,9 +5,9 @@
 #include <type_traits>
 #include <utility>
 
-#include "kernel/backends/cpu/planes/vector_padding.hpp"
 #include "kernel/inputs/multiples.hpp"
 #include "kernel/run/source_values.hpp"
+#include "kernel/vector_padding.hpp"
 #include "numerics/gemm.hpp"
 #include "numerics/rows/precise_products.hpp"
 

@@ -5,11 +5,11 @@
 #include "kernel/backends/cpu/pair_rows/pair_row_memory.hpp"
 #include "kernel/backends/cpu/pair_rows/pair_row_stage.hpp"
 #include "kernel/backends/cpu/planes/entrywise_operations.hpp"
-#include "kernel/interpreter.hpp"
-#include "kernel/pair_view.hpp"
+#include "kernel/backends/cpu/planes/interpreter.hpp"
+#include "kernel/backends/cpu/planes/pair_view.hpp"
+#include "kernel/backends/cpu/planes/written_entries.hpp"
 #include "kernel/range/vanishing_check.hpp"
 #include "kernel/range/variance_checks.hpp"
-#include "kernel/written_entries.hpp"
 #include "widelimit/network/pair_stage.hpp"
 
 namespace widelimit {

@@ -2,8 +2,8 @@
 
 #include <vector>
 
+#include "kernel/aligned_buffer.hpp"
 #include "kernel/backends/cpu/pair_rows/pair_rows.hpp"
-#include "kernel/backends/cpu/planes/aligned_buffer.hpp"
 #include "kernel/backends/cpu/planes/plane.hpp"
 #include "kernel/plan/program.hpp"
 

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "kernel/backends/cpu/planes/input_state.hpp"
-#include "kernel/backends/cpu/planes/vector_padding.hpp"
+#include "kernel/vector_padding.hpp"
 
 namespace widelimit {
 

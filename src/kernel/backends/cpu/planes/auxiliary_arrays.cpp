@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "kernel/backends/cpu/planes/plane_windows.hpp"
-#include "kernel/backends/cpu/planes/vector_padding.hpp"
+#include "kernel/vector_padding.hpp"
 
 namespace widelimit {
 

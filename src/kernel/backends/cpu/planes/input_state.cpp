@@ -2,9 +2,9 @@
 
 #include <algorithm>
 
-#include "kernel/backends/cpu/planes/vector_padding.hpp"
 #include "kernel/inputs/features.hpp"
 #include "kernel/plan/pair_geometry.hpp"
+#include "kernel/vector_padding.hpp"
 
 namespace widelimit {
 namespace {

@@ -5,11 +5,11 @@
 #include <utility>
 #include <vector>
 
-#include "kernel/backends/cpu/planes/aligned_buffer.hpp"
+#include "kernel/aligned_buffer.hpp"
 #include "kernel/backends/cpu/planes/plane_layout.hpp"
-#include "kernel/backends/cpu/planes/vector_padding.hpp"
 #include "kernel/plan/program.hpp"
 #include "kernel/readouts/pair_sums.hpp"
+#include "kernel/vector_padding.hpp"
 
 namespace widelimit {
 

@@ -4,11 +4,11 @@
 #include <optional>
 #include <span>
 
+#include "kernel/backends/cpu/planes/pair_view.hpp"
 #include "kernel/backends/cpu/planes/plane_sums.hpp"
-#include "kernel/pair_view.hpp"
+#include "kernel/backends/cpu/planes/written_entries.hpp"
 #include "kernel/range/variance_checks.hpp"
 #include "kernel/readouts/pair_sums.hpp"
-#include "kernel/written_entries.hpp"
 #include "numerics/gemm.hpp"
 
 namespace widelimit {

@@ -4,7 +4,7 @@
 #include <limits>
 
 #include "kernel/backends/cpu/planes/plane_windows.hpp"
-#include "kernel/backends/cpu/planes/vector_padding.hpp"
+#include "kernel/vector_padding.hpp"
 #include "numerics/rows/linear_rows.hpp"
 
 namespace widelimit {

@@ -5,7 +5,7 @@
 #include "kernel/backends/cpu/planes/affine.hpp"
 #include "kernel/backends/cpu/planes/auxiliary_arrays.hpp"
 #include "kernel/backends/cpu/planes/plane.hpp"
-#include "kernel/backends/cpu/planes/vector_padding.hpp"
+#include "kernel/vector_padding.hpp"
 #include "widelimit/network/row_stage.hpp"
 
 namespace widelimit {

@@ -6,10 +6,10 @@
 #include "kernel/backends/cpu/planes/convolutions.hpp"
 #include "kernel/backends/cpu/planes/entrywise_operations.hpp"
 #include "kernel/backends/cpu/planes/instructions.hpp"
+#include "kernel/backends/cpu/planes/interpreter.hpp"
 #include "kernel/backends/cpu/planes/placed_instruction.hpp"
 #include "kernel/backends/cpu/planes/product_blocks.hpp"
 #include "kernel/backends/cpu/planes/tile_work.hpp"
-#include "kernel/interpreter.hpp"
 #include "kernel/range/vanishing_check.hpp"
 
 namespace widelimit {

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <tuple>
 
-#include "kernel/backends/cpu/planes/vector_padding.hpp"
+#include "kernel/vector_padding.hpp"
 #include "network/plane_mapping.hpp"
 
 namespace widelimit {

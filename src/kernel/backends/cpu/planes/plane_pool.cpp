@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "kernel/backends/cpu/planes/plane_windows.hpp"
-#include "kernel/backends/cpu/planes/vector_padding.hpp"
+#include "kernel/vector_padding.hpp"
 
 namespace widelimit {
 

@@ -4,8 +4,8 @@
 
 #include "kernel/backends/cpu/planes/plane_layout.hpp"
 #include "kernel/backends/cpu/planes/strip_layout.hpp"
-#include "kernel/backends/cpu/planes/vector_padding.hpp"
 #include "kernel/backends/cpu/planes/whole_chains.hpp"
+#include "kernel/vector_padding.hpp"
 
 namespace widelimit {
 namespace {

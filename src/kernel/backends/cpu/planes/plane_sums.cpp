@@ -4,7 +4,7 @@
 #include <array>
 #include <vector>
 
-#include "kernel/backends/cpu/planes/vector_padding.hpp"
+#include "kernel/vector_padding.hpp"
 #include "numerics/rows/linear_rows.hpp"
 #include "numerics/rows/piece_sums.hpp"
 

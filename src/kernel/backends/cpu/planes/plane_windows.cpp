@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <vector>
 
-#include "kernel/backends/cpu/planes/vector_padding.hpp"
+#include "kernel/vector_padding.hpp"
 #include "numerics/rows/linear_rows.hpp"
 
 namespace widelimit {

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <map>
 
-#include "kernel/backends/cpu/planes/vector_padding.hpp"
 #include "kernel/plan/axis_mapping.hpp"
+#include "kernel/vector_padding.hpp"
 #include "network/plane_mapping.hpp"
 
 namespace widelimit {

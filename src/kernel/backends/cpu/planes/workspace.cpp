@@ -2,8 +2,8 @@
 
 #include "kernel/backends/cpu/planes/plane_map.hpp"
 #include "kernel/backends/cpu/planes/plane_pool.hpp"
-#include "kernel/backends/cpu/planes/vector_padding.hpp"
 #include "kernel/readouts/pair_sums.hpp"
+#include "kernel/vector_padding.hpp"
 
 namespace widelimit {
 namespace {

@@ -5,7 +5,7 @@
 #include <limits>
 #include <numeric>
 
-#include "kernel/backends/cpu/planes/aligned_buffer.hpp"
+#include "kernel/aligned_buffer.hpp"
 #include "kernel/backends/cpu/planes/input_state.hpp"
 #include "kernel/backends/cpu/planes/pair_layout.hpp"
 #include "kernel/backends/cpu/planes/plane.hpp"

@@ -6,8 +6,8 @@
 #include <algorithm>
 
 #include "kernel/backends/cpu/planes/engine_program.hpp"
-#include "kernel/backends/cpu/planes/vector_padding.hpp"
 #include "kernel/inputs/features.hpp"
+#include "kernel/vector_padding.hpp"
 
 using namespace widelimit;
 using namespace widelimit::testing;

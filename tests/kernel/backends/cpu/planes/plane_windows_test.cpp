@@ -9,7 +9,7 @@
 #include "kernel/backends/cpu/planes/affine.hpp"
 #include "kernel/backends/cpu/planes/engine_program.hpp"
 #include "kernel/backends/cpu/planes/plane_numbers.hpp"
-#include "kernel/backends/cpu/planes/vector_padding.hpp"
+#include "kernel/vector_padding.hpp"
 
 using namespace widelimit;
 using namespace widelimit::testing;

@@ -8,7 +8,7 @@
 #include <string>
 
 #include "kernel/backends/cpu/planes/engine_program.hpp"
-#include "kernel/backends/cpu/planes/vector_padding.hpp"
+#include "kernel/vector_padding.hpp"
 
 using namespace widelimit;
 using namespace widelimit::testing;

@@ -5,8 +5,8 @@
 #include <utility>
 
 #include "kernel/backends/cpu/backward/plan/steep_stages.hpp"
+#include "kernel/backends/cpu/planes/written_entries.hpp"
 #include "kernel/range/variance_checks.hpp"
-#include "kernel/written_entries.hpp"
 
 namespace widelimit {
 namespace {

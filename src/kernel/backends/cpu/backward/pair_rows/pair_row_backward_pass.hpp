@@ -7,7 +7,7 @@
 #include "kernel/backends/cpu/backward/planes/scalar_adjoints.hpp"
 #include "kernel/backends/cpu/backward/planes/tape_entry.hpp"
 #include "kernel/backends/cpu/planes/entrywise_operations.hpp"
-#include "kernel/interpreter.hpp"
+#include "kernel/backends/cpu/planes/interpreter.hpp"
 #include "widelimit/network/pair_stage.hpp"
 
 namespace widelimit {

@@ -8,9 +8,9 @@
 #include "kernel/backends/cpu/backward/planes/side_planes.hpp"
 #include "kernel/backends/cpu/backward/planes/tape_entry.hpp"
 #include "kernel/backends/cpu/planes/entrywise_operations.hpp"
+#include "kernel/backends/cpu/planes/interpreter.hpp"
 #include "kernel/backends/cpu/planes/plane_windows.hpp"
 #include "kernel/backends/cpu/planes/stacks.hpp"
-#include "kernel/interpreter.hpp"
 #include "widelimit/network/row_stage.hpp"
 
 namespace widelimit {

@@ -1,7 +1,7 @@
 #include "kernel/backends/cpu/backward/planes/convolution_adjoint.hpp"
 
 #include "kernel/backends/cpu/planes/plane_windows.hpp"
-#include "kernel/backends/cpu/planes/vector_padding.hpp"
+#include "kernel/vector_padding.hpp"
 
 namespace widelimit {
 namespace {

@@ -2,7 +2,7 @@
 
 #include <vector>
 
-#include "kernel/pair_view.hpp"
+#include "kernel/backends/cpu/planes/pair_view.hpp"
 #include "kernel/plan/program.hpp"
 
 namespace widelimit {

@@ -4,8 +4,8 @@
 #include <optional>
 
 #include "kernel/backends/cpu/backward/planes/kept_windows.hpp"
+#include "kernel/backends/cpu/planes/written_entries.hpp"
 #include "kernel/range/variance_checks.hpp"
-#include "kernel/written_entries.hpp"
 #include "network/mask_rule.hpp"
 #include "numerics/gemm.hpp"
 

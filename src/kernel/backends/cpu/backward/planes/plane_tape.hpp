@@ -2,8 +2,8 @@
 
 #include <vector>
 
+#include "kernel/aligned_buffer.hpp"
 #include "kernel/backends/cpu/backward/plan/backward_chain.hpp"
-#include "kernel/backends/cpu/planes/aligned_buffer.hpp"
 #include "kernel/backends/cpu/planes/placed_plane.hpp"
 #include "kernel/backends/cpu/planes/plane.hpp"
 #include "kernel/backends/cpu/planes/plane_sizes.hpp"

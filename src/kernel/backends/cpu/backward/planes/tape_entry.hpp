@@ -5,7 +5,7 @@
 #include "kernel/backends/cpu/backward/planes/guarded_row.hpp"
 #include "kernel/backends/cpu/planes/placed_plane.hpp"
 #include "kernel/backends/cpu/planes/plane.hpp"
-#include "kernel/backends/cpu/planes/vector_padding.hpp"
+#include "kernel/vector_padding.hpp"
 
 namespace widelimit {
 

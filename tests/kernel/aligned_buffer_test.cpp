@@ -1,5 +1,5 @@
 // Numbers of a buffer are zero and aligned, those of a large one to large pages, which it asks for.
-#include "kernel/backends/cpu/planes/aligned_buffer.hpp"
+#include "kernel/aligned_buffer.hpp"
 
 #include <doctest/doctest.h>
 

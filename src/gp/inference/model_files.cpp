@@ -6,8 +6,8 @@
 #include <type_traits>
 #include <utility>
 
-#include "gp/data_side/array_folder.hpp"
 #include "gp/data_side/input_files.hpp"
+#include "gp/folders/array_folder.hpp"
 #include "gp/inference/model_state.hpp"
 #include "widelimit/error.hpp"
 #include "widelimit/gp/resources.hpp"

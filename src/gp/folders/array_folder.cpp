@@ -1,4 +1,4 @@
-#include "gp/data_side/array_folder.hpp"
+#include "gp/folders/array_folder.hpp"
 
 #include <fmt/format.h>
 
@@ -8,7 +8,7 @@
 #include <system_error>
 #include <utility>
 
-#include "gp/data_side/file_sum.hpp"
+#include "gp/folders/file_sum.hpp"
 #include "widelimit/error.hpp"
 #include "widelimit/files/regular_file.hpp"
 #include "widelimit/files/replacing_file.hpp"
