@@ -39,7 +39,7 @@ class JaxFunction:
         leaves = [jax.tree_util.tree_leaves(part) for part in (params, left, right)]
         parts = []
         for array, a, b in zip(*leaves):
-            flat = [jac.reshape(*jac.shape[:jac.ndim - np.ndim(array)], -1) for jac in (a, b)]
+            flat = [jac.reshape(*jac.shape[:jac.ndim - np.ndim(array)], np.size(array)) for jac in (a, b)]
             parts.append(contracted(*flat, axes))
         return reduce(add, parts)
 

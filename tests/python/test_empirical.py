@@ -127,3 +127,9 @@ def test_functions_around_apply_fn(network):
     assert len(leaves(params)) == 3
     with pytest.raises(TypeError, match="f: expected a function"):
         nt.empirical_ntk_fn(3)
+
+
+def test_outputs_of_no_numbers_have_kernels_of_none():
+    jnp = pytest.importorskip("jax.numpy", reason="JAX is not installed")
+    kernel_fn = nt.empirical_ntk_fn(lambda params, x: (x @ params)[:, :0], trace_axes=())
+    assert kernel_fn(jnp.ones((3, 4)), None, jnp.ones((4, 2))).shape == (3, 3, 0, 0)

@@ -137,7 +137,7 @@ def test_layouts_may_change_behind_a_convolution(random):
     np.testing.assert_array_equal(found.ntk, expected.ntk)
     assert stax.Conv(8, (3, 2), dimension_numbers=("NHWC", "HWIO", "CNHW"))[2](images).shape1 == (8, 3, 3, 3)
     with pytest.raises(NotImplementedError, match="outputs whose spatial axes come in the order"):
-        stax.Conv(8, (3, 2), dimension_numbers=("NHWC", "HWIO", "NWHC"))
+        stax.ConvLocal(8, (3, 2), dimension_numbers=("NHWC", "HWIO", "NWHC"))
 
 
 def test_finite_networks_have_these_kernels(random):

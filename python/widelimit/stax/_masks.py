@@ -142,13 +142,13 @@ def _convolution(module, mask, value):
     mask = _of_channels(module, mask, value)
     if not module.filter_shape:
         return mask
-    behind = module.apply(value)
+    behind = module.before_turning(value)
     mask = _of_positions(mask, value)
     if module.kind == "conv_transpose":
         found = _transposed(module, mask, behind)
     else:
         found = mask[(slice(None), *_middles(module.filter_shape, module.strides, module.padding, value.shape, behind.shape))]
-    return _module_of(mask).moveaxis(found, (0, -1), (behind.batch_axis, behind.channel_axis))
+    return module.turned(_module_of(mask).moveaxis(found, (0, -1), (behind.batch_axis, behind.channel_axis)), behind)
 
 
 def _of_positions(mask, value):

@@ -121,7 +121,7 @@ def _convolution(module, params, x, value, given):
     weights, biases = _trained(module, params)
     axes = len(value.shape)
     norm, factor = _norms(module, value.channels * int(np.prod(module.filter_shape)))
-    behind = module.apply(value)
+    behind = module.before_turning(value)
     weights = weights.transpose(np.argsort(module.filter_axes))
     numbers = numbers_of(axes), numbers_of(axes, True), numbers_of(axes)
     x, padding = _last(x, value), module.padding
@@ -138,7 +138,7 @@ def _convolution(module, params, x, value, given):
         if module.padding == "circular":
             found = folded(found, (len(x), *behind.shape, behind.channels))
     found = jnp.moveaxis(norm * found, (0, -1), (behind.batch_axis, behind.channel_axis))
-    return _with_biases(found, biases, factor)
+    return _with_biases(module.turned(found, behind), biases, factor)
 
 
 def _nonlinearity(module, params, x, value, given):

@@ -111,6 +111,14 @@ def check_window(name, value, window, strides):
                          f"{value.full_shape}, got {tuple(window)} and {tuple(strides)}")
 
 
+def turned_axes(value, order):
+    """The order of all axes of an array that puts the spatial ones in this order among themselves."""
+    axes = list(range(len(value.full_shape)))
+    for place, k in zip(value.spatial_axes, order):
+        axes[place] = value.spatial_axes[k]
+    return axes
+
+
 @dataclass
 class _Convolution(WithAxes):
     name: str
@@ -127,14 +135,33 @@ class _Convolution(WithAxes):
     channel_axis: int
     filter_axes: Tuple[int, ...]  # Axes of an array of weights [window..., in, out], in the order in which callers have them.
     axes_after: Tuple[int, int]  # Axes of the batch and of the channels after the layer.
+    order_after: Tuple[int, ...]  # Spatial axes of the inputs in the order in which outputs have them.
     trainable: str = "all"
     in_jax = "convolution"
 
     @property
     def diagonal(self):
-        return Diagonal(YES, MAYBE if self.kind == "local_conv" else NO)
+        return Diagonal(NO) if self.turns else Diagonal(YES, MAYBE if self.kind == "local_conv" else NO)
+
+    @property
+    def turns(self):
+        """Whether outputs have the spatial axes in another order than inputs."""
+        return self.order_after != tuple(range(len(self.order_after)))
 
     def lower(self, value):
+        behind = self.before_turning(value)
+        if not self.turns:
+            return behind
+        places = np.arange(int(np.prod(behind.shape))).reshape(behind.shape).transpose(self.order_after)
+        layer = layers.from_fields("positions_map", matrix=np.eye(places.size)[places.ravel()].tolist(), shape=list(places.shape))
+        return behind.then(layer, shape=places.shape)
+
+    def turned(self, array, behind):
+        """Outputs, or their mask, with the spatial axes of outputs; behind: the form before."""
+        return array if not self.turns else array.transpose(turned_axes(behind, self.order_after))
+
+    def before_turning(self, value):
+        """lower() with the spatial axes in the order of the inputs'."""
         check_window(self.name, value, self.filter_shape, self.strides)
         fields = parametrisation(self.name, self.parameterization, self.s, value.channels, self.b_std)
         window = {"filter": list(self.filter_shape), "strides": list(self.strides), "padding": self.padding}
@@ -183,28 +210,26 @@ class _Layout:
     order: Tuple[int, ...]  # Places of the input's spatial axes among those of the filter.
     filter_axes: Tuple[int, ...]
     axes_after: Tuple[int, int]
+    order_after: Tuple[int, ...]  # Places of the outputs' spatial axes among those of the input.
 
 
 def _layout(name, dimension_numbers, axes):
     """The layout for numbers such as ('NCHW', 'OIHW', 'NHWC'): those of inputs, filter and outputs."""
     if dimension_numbers is None:
-        return _Layout(0, axes + 1, tuple(range(axes)), tuple(range(axes + 2)), (0, axes + 1))
+        return _Layout(0, axes + 1, tuple(range(axes)), tuple(range(axes + 2)), (0, axes + 1),
+                       tuple(range(axes)))
     try:
         left, right, out = (str(spec) for spec in dimension_numbers)
         spatial = [letter for letter in left if letter not in "NC"]
         order = [[letter for letter in right if letter not in "OI"].index(letter) for letter in spatial]
-        # The layout after a layer that keeps the order of positions.
         layout = _Layout(left.index("N"), left.index("C"), tuple(order), tuple([*spatial, "I", "O"].index(c) for c in right),
-                         (out.index("N"), out.index("C")))
+                         (out.index("N"), out.index("C")), tuple(spatial.index(letter) for letter in out if letter not in "NC"))
         fits = sorted(left) == sorted(out)
     except ValueError:
         layout = None
     if layout is None or not fits or len(left) != axes + 2 or len(right) != axes + 2:
         raise ValueError(f"{name}: dimension_numbers: expected three strings such as ('NHWC', 'HWIO', 'NHWC') for "
                          f"{axes} axes, got {dimension_numbers!r}")
-    if spatial != [letter for letter in out if letter not in "NC"]:
-        raise NotImplementedError(f"{name}: dimension_numbers: expected outputs whose spatial axes come in the order of the "
-                                  f"inputs', got {dimension_numbers!r}")
     return layout
 
 
@@ -214,13 +239,16 @@ def _convolution(name, kind, out_chan, filter_shape, strides, padding, W_std, b_
     filter_shape = sizes(f"{name}: filter_shape", filter_shape)
     strides = (1,) * len(filter_shape) if strides is None else sizes(f"{name}: strides", strides)
     layout = _layout(name, dimension_numbers, len(filter_shape))
+    if kind == "local_conv" and layout.order_after != tuple(range(len(filter_shape))):
+        raise NotImplementedError(f"{name}: dimension_numbers: expected outputs whose spatial axes come in the order of the "
+                                  f"inputs', got {dimension_numbers!r}")
     if len(strides) != len(filter_shape):
         raise ValueError(f"{name}: expected strides of {len(filter_shape)} axes, as filter_shape has, got {strides}")
     return triple(_Convolution(name, kind, int(out_chan), tuple(filter_shape[k] for k in layout.order),
                                tuple(strides[k] for k in layout.order),
                                choice(f"{name}: padding", Padding, padding).name.lower(), W_std, b_std,
                                parameterization, tuple(s), layout.batch_axis, layout.channel_axis, layout.filter_axes,
-                               layout.axes_after, _checked_trainable(name, trainable)))
+                               layout.axes_after, layout.order_after, _checked_trainable(name, trainable)))
 
 
 def Conv(out_chan: int, filter_shape: Sequence[int], strides: Sequence[int] | None = None,
@@ -234,7 +262,7 @@ def Conv(out_chan: int, filter_shape: Sequence[int], strides: Sequence[int] | No
     W_std, b_std           standard deviations of weights (times 1 / sqrt(C prod(filter_shape))) and biases; None: no biases
     dimension_numbers      of inputs, filter and outputs, three strings such as ('NHWC', 'HWIO', 'NCHW'); None: channels last
     parameterization, s, trainable  as in Dense()
-    ValueError if the number of axes does not fit, NotImplementedError for outputs with spatial axes in another order.
+    Outputs may have spatial axes in another order than inputs. ValueError if the number of axes does not fit.
     """
     return _convolution("Conv", "conv", out_chan, filter_shape, strides, padding, W_std, b_std, dimension_numbers,
                         parameterization, s, trainable)
@@ -253,6 +281,7 @@ def ConvLocal(out_chan: int, filter_shape: Sequence[int], strides: Sequence[int]
               padding: Padding | str = "VALID", W_std: float = 1.0, b_std: float | None = None,
               dimension_numbers: Any = None, parameterization: str = "ntk",
               s: Tuple[float, float] = (1, 1), trainable: str = "all") -> Triple:
-    """A convolution whose weights are not shared between positions; arguments and errors as in Conv()."""
+    """A convolution whose weights are not shared between positions; arguments and errors as in Conv(), and NotImplementedError for
+    outputs with spatial axes in another order."""
     return _convolution("ConvLocal", "local_conv", out_chan, filter_shape, strides, padding, W_std, b_std,
                         dimension_numbers, parameterization, s, trainable)

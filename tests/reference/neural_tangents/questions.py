@@ -193,6 +193,14 @@ def _questions():
         ask(f"masks of inputs/zeros/{get}/{other}", "(lambda z: stax.serial(stax.parallel(stax.Conv(4, (3,)), stax.Conv(4, (2,), padding='SAME')), stax.parallel(stax.Flatten(), "
             f"stax.Flatten()), stax.parallel(stax.Dense(2), stax.Dense(2)), stax.FanInSum(), stax.Relu(), stax.Dense(1, 1.0, 0.1))[2]((z, z), {other}, {get}))"
             "(s * np.array([1.0, 0.0, 1.0])[:, None, None])")
+    # Convolutions whose outputs have the spatial axes in another order than their inputs.
+    for kind, padding in (("Conv", "SAME"), ("Conv", "VALID"), ("ConvTranspose", "SAME")):
+        layer = f"stax.{kind}(4, (2, 3), (2, 1), '{padding}', 1.1, 0.2, dimension_numbers=('CWNH', 'IOHW', 'HWCN'))"
+        ask(f"turned outputs/{kind}/{padding}/apply", f"(lambda f: jax.jit(lambda params: f[1](params, i))({_parameters('f', 'i.shape')}))({layer})")
+        for get in ("'nngp'", "'ntk'", "'cov1'"):
+            ask(f"turned outputs/{kind}/{padding}/{get}", f"{layer}[2](i, j, {get})")
+            ask(f"turned outputs/{kind}/{padding}/{get}/behind", f"stax.serial({layer}, stax.Relu(), stax.Conv(3, (2, 2), b_std=0.1, padding='SAME', dimension_numbers=('HWCN', 'OIHW', "
+                f"'HNWC')), stax.GlobalAvgPool(batch_axis=1, channel_axis=3), stax.Dense(1))[2](i, j, {get})")
     # Inputs of which nothing counts.
     for end, get, other in product(("Flatten", "GlobalAvgPool"), ("'nngp'", "'ntk'", "'cov1'"), ("n", "None")):
         ask(f"nothing counts/{end}/{get}/{other}", f"stax.serial(stax.Conv(4, (3,), padding='SAME', b_std=0.1), stax.Cos(), stax.{end}(), "
