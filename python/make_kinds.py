@@ -10,7 +10,7 @@ import textwrap
 # How a field of each type is annotated and checked. Kinds with fields of other types are written by hand, in layers.py.
 TYPES = {"number": ("float", ""), "integer": ("int", ""), "true or false": ("bool", ""), "text": ("str", ""),
          "list of numbers": ("Sequence[float]", "numbers"), "list of integers": ("Sequence[int]", "sizes"),
-         "object or text": ("str | dict[str, Any]", ""), "list of integers and nulls": ("Sequence[int | None]", "sizes"), "list of names and integers": ("Sequence[str | int]", "axes")}
+         "object or text": ("str | dict[str, Any] | _core.Layer", ""), "list of integers and nulls": ("Sequence[int | None]", "sizes"), "list of names and integers": ("Sequence[str | int]", "axes")}
 
 FIRST = '''"""Functions of built-in layers, one a kind, made from the library's table of them when the package is built."""
 

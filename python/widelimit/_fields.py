@@ -10,10 +10,13 @@ from . import _core
 
 
 def _plain(value):
-    """Numbers and arrays of NumPy and of those like it, as JSON takes them."""
+    """Numbers and arrays of NumPy and of those like it, and layers within layers, as JSON takes them."""
     if hasattr(value, "__array__"):
         return np.asarray(value).tolist()
-    raise TypeError(f"expected numbers, texts and lists of them, got a {type(value).__name__}")
+    if isinstance(value, _core.Layer) and fields_of(value):
+        return fields_of(value)
+    raise TypeError(f"expected numbers, texts and lists of them, got a {type(value).__name__}"
+                    + (" that network files do not know" if isinstance(value, _core.Layer) else ""))
 
 
 def _check_finite(kind, field, value):

@@ -43,9 +43,18 @@ def gram_vjp(network: _core.Network, x1: Inputs, x2: Inputs | None = None, *, nn
     if x2 is None:
         if wanted != "both":
             raise ValueError(f"gram_vjp: wanted: expected 'both' without x2, got {wanted!r}")
-        return _core.gram_vjp_of_one(network, left, *cotangents, threads, progress, _place_of(network, left, device))
-    return _core.gram_vjp(network, left, batch(x2, dtype, "x2", lengths2, mask2, graphs2), *cotangents, wanted, threads,
-                          progress, _place_of(network, left, device))
+        found = _core.gram_vjp_of_one(network, left, *cotangents, threads, progress, _place_of(network, left, device))
+        return _as_long_as(x1, lengths1, found)
+    first, second = _core.gram_vjp(network, left, batch(x2, dtype, "x2", lengths2, mask2, graphs2), *cotangents, wanted,
+                                   threads, progress, _place_of(network, left, device))
+    return _as_long_as(x1, lengths1, first), _as_long_as(x2, lengths2, second)
+
+
+def _as_long_as(x: Inputs, lengths: ArrayLike | None, found: Any) -> Any:
+    """Derivatives by padded sequences, with zeros behind the longest of them as in the array that was given."""
+    if lengths is None or found is None or found.shape[1] == x.shape[1]:
+        return found
+    return np.pad(found, [(0, 0), (0, x.shape[1] - found.shape[1]), (0, 0)])
 
 
 def _place_of(network: _core.Network, inputs: Any, device: str | None) -> str:
@@ -62,7 +71,8 @@ def gram_diagonal_vjp(network: _core.Network, x: Inputs, *, nngp: ArrayLike | No
     dtype = type_of_inputs(precision, x)
     columns = [None if given is None else numbers(np.reshape(given, (-1, 1)), dtype, name)
                for given, name in ((nngp, "nngp"), (ntk, "ntk"))]
-    return _core.gram_diagonal_vjp(network, batch(x, dtype, "x", lengths, mask, graphs), *columns, threads, None)
+    found = _core.gram_diagonal_vjp(network, batch(x, dtype, "x", lengths, mask, graphs), *columns, threads, None)
+    return _as_long_as(x, lengths, found)
 
 
 def gram_jvp(network: _core.Network, x1: Inputs, x2: Inputs | None = None, *, direction: Mapping[str, float],

@@ -10,6 +10,7 @@
 #include "layers/recurrent_stage.hpp"
 #include "network/layer_model.hpp"
 #include "network/window.hpp"
+#include "widelimit/error.hpp"
 
 namespace widelimit::layers {
 namespace {
@@ -20,7 +21,11 @@ class Recurrent final : public LayerModel {
     require_not_negative("recurrent", "weight_variance", options_.weight_variance);
     require_not_negative("recurrent", "recurrent_variance", options_.recurrent_variance);
     require_not_negative("recurrent", "bias_variance", options_.bias_variance);
-    static_cast<void>(activation_of(options_.nonlinearity));
+    try {
+      static_cast<void>(activation_of(options_.nonlinearity));
+    } catch (const ArgumentError& error) {
+      throw ArgumentError(fmt::format("recurrent: nonlinearity: {}", error.what()));
+    }
   }
 
   std::string kind() const override { return "recurrent"; }

@@ -65,7 +65,20 @@ def test_gradients_of_kernels(sequences, in_double):
     assert abs(gradient[1, 2, 0] - difference) < 1e-6 * abs(difference)
 
 
+def test_derivatives_by_padded_sequences_have_the_shape_of_the_array(sequences):
+    network = widelimit.Network([layers.recurrent(nonlinearity=layers.erf()), layers.global_average_pool(), layers.dense()])
+    assert network.layers[0] == layers.recurrent(nonlinearity="erf")
+    ones, lengths = np.ones((4, 4)), [2, 3, 1, 3]
+    found = widelimit.gram_vjp(network, sequences, ntk=ones, lengths1=lengths)
+    assert found.shape == sequences.shape and not found[:, 3:].any() and found[1, 2].any()
+    both = widelimit.gram_vjp(network, sequences, sequences[:, :4], ntk=ones, lengths1=lengths, lengths2=lengths)
+    assert [each.shape for each in both] == [(4, 5, 3), (4, 4, 3)]
+    assert widelimit.gram_diagonal_vjp(network, sequences, ntk=np.ones(4), lengths=lengths).shape == sequences.shape
+
+
 def test_what_is_no_recurrent_layer_is_refused():
+    with pytest.raises(widelimit.Error, match="recurrent: nonlinearity: expected a nonlinearity such as relu, got the layer matern"):
+        layers.recurrent(nonlinearity="matern")
     with pytest.raises(TypeError, match="expected a nonlinearity such as stax.Relu"):
         stax.Recurrent(8, jnp.tanh)
     with pytest.raises(TypeError, match="expected a nonlinearity such as stax.Relu"):
