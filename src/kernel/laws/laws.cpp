@@ -36,7 +36,7 @@ struct Subject {
   std::vector<Index> dimensions;  ///< The dimensions of the inputs.
   xt::xarray<double> x, y;
 
-  /// The inputs, rounded to the type. Sequences carry random graphs.
+  /// The inputs, rounded to the type. Those with positions carry random graphs.
   template <typename Scalar>
   [[nodiscard]] Inputs<Scalar> first() const {
     return with_drawn_graphs(Inputs<Scalar>(xt::xarray<Scalar>(x)), 0);
