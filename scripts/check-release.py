@@ -19,7 +19,7 @@ import sys
 # What is written to disk, and where the source says in which format: the columns of the table.
 FORMATS = {
     "networks": ("src/network/network_file.cpp", r"constexpr Index format_version = (\d+)"),
-    "models": ("src/gp/data_side/model_files.cpp", r'\{"widelimit model", (\d+),'),
+    "models": ("src/gp/inference/model_files.cpp", r'\{"widelimit model", (\d+),'),
     "Gram matrices": ("src/gp/gram_sources/gram_cache.cpp", r'\{"widelimit Gram matrix", (\d+),'),
     "stores": ("src/store/store_facts.hpp", r"int store_format_version = (\d+)"),
 }

@@ -125,6 +125,8 @@ EXAMPLES = {
         "Branch": "skip: layers.Branch = []\nlayers.sum(skip, (0.5, [layers.relu(), layers.dense()]))",
         "aggregate": "graphs = random.integers(0, 2, size=(6, 5, 5))\nnodes = widelimit.Network([layers.aggregate('none', True), "
                      "layers.dense(), layers.global_sum_pool()])\nwidelimit.gram(nodes, images[:, 0], graphs1=list(graphs)).ntk",
+        "recurrent": "widelimit.gram(widelimit.Network([layers.recurrent(0.8, 1.3, 0.1, 'erf'), layers.index(0, -1), layers.dense()]), "
+                     "images[:, 0]).ntk",
         "attention": "widelimit.gram(widelimit.Network([layers.attention(query_key_std=1.2, causal=True), layers.flatten()]), "
                      "images[:, 0]).nngp",
         "average_pool": _of_images("layers.average_pool([2, 2])"),
@@ -171,6 +173,7 @@ EXAMPLES = {
             "AvgPool": "(2, 2)", "SumPool": "(2, 2)", "Conv": "4, (3, 3), W_std=1.4", "ConvLocal": "4, (3, 3)",
             "ConvTranspose": "4, (3, 3), strides=(2, 2)", "ImageResize": "(-1, 10, 10, -1), 'linear'",
             "Index": "stax.Slice[:, 1:4]", "GlobalSelfAttention": "8, 4, 4, 2", "Identity": ""}.items()},
+        "Recurrent": "stax.serial(stax.Recurrent(8, stax.Erf(), R_std=1.2), stax.GlobalAvgPool(), stax.Dense(1))[2](images[:, 0], None, 'ntk')",
         **{name: _BRANCHES.format(f"stax.{name}()") for name in ("FanInSum", "FanInProd", "FanInConcat")},
         "Aggregate": "graphs = random.integers(0, 2, size=(6, 5, 5))\nstax.serial(stax.Dense(8), stax.Aggregate(), "
                      "stax.GlobalSumPool())[2](images[:, 0], None, 'ntk', pattern=(graphs, graphs))",

@@ -111,14 +111,13 @@ def test_a_kernel_that_says_otherwise_is_an_error(random):
                 kernel_fn(kernel, **given)
 
 
-def test_networks_of_finite_width_refuse_axes(random):
+def test_networks_of_finite_width_ignore_axes_and_say_so_once(random):
     x, (init_fn, apply_fn, _) = random.normal(size=(4, 3)), stax.serial(stax.Dense(5), stax.Relu(), stax.Dense(2))
     params = init_fn(0, x.shape)[1]
+    with pytest.warns(UserWarning, match="apply_fn: axis_of_calls: there is no such argument, and it is ignored"):
+        apply_fn(params, x, axis_of_calls=0)
     for call in (lambda **given: apply_fn(params, x, **given),
-                 lambda **given: nt.monte_carlo_kernel_fn(init_fn, apply_fn, 0, 2)(x, **given),
+                 lambda **given: nt.monte_carlo_kernel_fn(init_fn, apply_fn, 0, 2)(x, None, "ntk", **given),
                  lambda **given: nt.empirical_kernel_fn(apply_fn)(x, None, "ntk", params, **given),
-                 lambda **given: nt.linearize(apply_fn, params)(params, x, **given),
-                 lambda **given: nt.empirical_ntk_vp_fn(apply_fn, x, None, params, **given)):
-        for name in ("batch_axis", "channel_axis"):
-            with pytest.raises(TypeError, match=name):
-                call(**{name: 0})
+                 lambda **given: nt.linearize(apply_fn, params)(params, x, **given)):
+        assert np.array_equal(call(axis_of_calls=0), call())

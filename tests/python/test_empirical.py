@@ -53,7 +53,7 @@ def test_axes_belong_together(network):
     np.testing.assert_allclose(some.mean(-1), traced, rtol=1e-12)
     inputs = nt.empirical_ntk_fn(apply_fn, trace_axes=(), diagonal_axes=(0,))(x1, None, params)
     np.testing.assert_allclose(inputs, np.einsum("aakl->akl", whole), rtol=1e-12)
-    for axes, message in (({"trace_axes": (2,)}, "trace_axes: expected different axes of outputs with 2 axes"),
+    for axes, message in (({"trace_axes": (2,)}, "trace_axes: expected axes of outputs with 2 axes"),
                           ({"diagonal_axes": (-1,)}, "trace_axes, diagonal_axes: expected different axes")):
         with pytest.raises(ValueError, match=message):
             nt.empirical_ntk_fn(apply_fn, **axes)(x1, None, params)
