@@ -13,6 +13,7 @@
 #include "widelimit/layers/layer_norm.hpp"
 #include "widelimit/layers/pooling.hpp"
 #include "widelimit/layers/positions.hpp"
+#include "widelimit/layers/recurrent.hpp"
 
 namespace widelimit::testing {
 namespace {
@@ -70,7 +71,9 @@ void add_position_maps(std::vector<ZooLayer>& zoo) {
   zoo.push_back({"positions_map", positions_map(matrix), {2, 2}});
 }
 
-void add_aggregations(std::vector<ZooLayer>& zoo) {
+void add_aggregations_and_recurrences(std::vector<ZooLayer>& zoo) {
+  zoo.push_back({"recurrent", recurrent({1.2, 0.9, 0.3, erf()}), {4}});
+  zoo.push_back({"recurrent backward", recurrent({1.2, 0.9, 0, gelu(), RecurrentDirection::backward}), {3}});
   zoo.push_back({"aggregate", aggregate(), {4}});
   zoo.push_back({"aggregate mean", aggregate({GraphNormalisation::mean, true}), {5}});
   zoo.push_back({"aggregate symmetric", aggregate({GraphNormalisation::symmetric, false}), {4}});
@@ -222,7 +225,7 @@ std::vector<ZooLayer> zoo_layers() {
   add_convolutions(zoo);
   add_standard(zoo);
   add_position_maps(zoo);
-  add_aggregations(zoo);
+  add_aggregations_and_recurrences(zoo);
   add_poolings(zoo);
   add_activations(zoo);
   for (const NormAxes axes : {NormAxes::channels, NormAxes::channels_and_space}) {

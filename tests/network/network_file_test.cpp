@@ -21,6 +21,7 @@
 #include "widelimit/layers/layer_norm.hpp"
 #include "widelimit/layers/pooling.hpp"
 #include "widelimit/layers/positions.hpp"
+#include "widelimit/layers/recurrent.hpp"
 #include "widelimit/network/field_reader.hpp"
 #include "widelimit/numerics/activations.hpp"
 
@@ -97,6 +98,7 @@ Network every_kind() {
                     product({{1, {}}, {2, {dense(), relu()}}}),
                     concat({{0.25, {dense()}}, {0.75, {}}}),
                     dropout(0.9),
+                    recurrent({1.2, 0.9, 0.3, leaky_relu(0.5), RecurrentDirection::backward}),
                     repeat(3, {dense(), relu()})};
   all.insert(all.end(), rest.begin(), rest.end());
   return {"every kind", all};
