@@ -1,0 +1,132 @@
+"""A block of any layers, repeated: its tokens, exponents and gradients in the limit, and in random networks of finite width."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from numpy.typing import ArrayLike
+
+from .. import _core
+from .._arrays import numbers, real, whole
+from .._progress import Progress, teller
+from ._types import Estimate, Numbers
+
+
+def start_gram(tokens: int, q: float = 1, cosine: float = 0) -> Numbers:
+    """The Gram matrix [tokens, tokens] of tokens with norm q and one cosine, from which propagate() may start."""
+    return _core.start_gram({"tokens": tokens, "q0": q, "c0": cosine})
+
+
+class Propagated(NamedTuple):
+    """Tokens at the start and after each block, depth + 1 of them; standard errors are 0 unless a layer is sampled.
+
+    grams         [depth + 1, n, n]: X X^T / width
+    q             [depth + 1]: mean of the diagonal
+    cosine        [depth + 1]: mean cosine of two tokens; NaN for a single token
+    log_gradient  [depth + 1]: ln of the mean of |dX^l / dX^0|^2 / (n width); NaN in sampled networks
+    product_ratio [depth + 1]: mean product of two tokens over q, which is the cosine if all norms are alike
+    """
+
+    grams: Numbers
+    q: Numbers
+    q_error: Numbers
+    cosine: Numbers
+    cosine_error: Numbers
+    log_gradient: Numbers
+    log_gradient_error: Numbers
+    product_ratio: Numbers
+    product_ratio_error: Numbers
+
+
+def _propagated(found):
+    grams, columns = found
+    return Propagated(grams.reshape(-1, grams.shape[1], grams.shape[1]), **columns)
+
+
+def propagate(block: _core.Network, start: ArrayLike, depth: int = 16, threads: int = 0,
+              progress: Progress = None) -> Propagated:
+    """Repeats a block of any layers: Gram matrices of tokens follow the kernel recursion, gradients that of tangent kernels.
+    Returns a Propagated.
+
+    block   a Network that takes n tokens and leaves n tokens of the same width
+    start   their Gram matrix X X^T / width, [n, n], for example from start_gram() or measure()
+
+    ArgumentError for a start that is not symmetric with a positive diagonal, NetworkError for a block that leaves another
+    shape, NumericalError if covariances leave the range of doubles. Progress counts blocks. Cost: depth times a pair of
+    gram() with all its positions, up to 16 times that for sampled layers.
+    """
+    return _propagated(_core.propagate(block, numbers(start, name="start"), whole(depth, "depth"),
+                                       whole(threads, "threads"), teller(progress, "steps")))
+
+
+def collapsed_norm(block: _core.Network, tokens: int, threads: int = 0) -> float | None:
+    """The norm that the block leaves unchanged if all tokens are equal; None if norms grow or shrink forever, or if
+    equal tokens do not stay equal."""
+    return _core.collapsed_norm(block, whole(tokens, "tokens"), whole(threads, "threads"))
+
+
+class BlockExponents(NamedTuple):
+    """Log growth in each block, from equal tokens of norm start_norm: of norms (0 at a fixed point), of small angles
+    between tokens (lambda_a_log; also in the last block alone), and of the squared Jacobian (lambda_g). Where equal tokens do not
+    stay equal (dropout, zero padding, positions in the values) there are no small angles: theirs are None, and no_angles says why."""
+
+    start_norm: float
+    at_fixed_point: bool
+    norm_growth: Estimate
+    lambda_a_log: Estimate | None
+    lambda_a_log_last_block: Estimate | None
+    lambda_g: Estimate
+    no_angles: str | None = None
+
+
+def block_exponents(block: _core.Network, tokens: int, depth: int = 16, start_norm: float | None = None, threads: int = 0,
+                    progress: Progress = None) -> BlockExponents:
+    """The BlockExponents of a repeated block for n >= 2 tokens, from start_norm, or with None from the norm that the block
+    leaves unchanged, or from 1 if there is none. Errors are those of propagate(); the cost is twice that."""
+    found = _core.block_exponents(block, whole(tokens, "tokens"), whole(depth, "depth"),
+                                  None if start_norm is None else real(start_norm, "start_norm"),
+                                  whole(threads, "threads"), teller(progress, "steps"))
+    return BlockExponents(**{name: Estimate(**value) if isinstance(value, dict) else value for name, value in found.items()})
+
+
+class LayerGradients(NamedTuple):
+    """Mean squared gradients of the parameters of one layer of the block, block by block, [depth], the first block first.
+
+    layer      its path, such as 'layers[0].branches[1].layers[2]'
+    kind       such as 'dense'
+    parameter  for attention also its matrices, 'query', 'key', 'value' and 'output'; '' for the whole layer
+    """
+
+    layer: str
+    kind: str
+    parameter: str
+    gradients: Numbers
+    errors: Numbers
+
+
+def layer_gradients(block: _core.Network, start: ArrayLike, depth: int = 16, threads: int = 0,
+                    progress: Progress = None) -> list[LayerGradients]:
+    """The gradients that the parameters of every layer of the block receive from a random gradient after all blocks:
+    LayerGradients of each. Arguments and errors are those of propagate(); the cost is depth / 2 times that for each layer, and
+    three times as much for attention."""
+    return [LayerGradients(*layer) for layer in _core.layer_gradients(
+        block, numbers(start, name="start"), whole(depth, "depth"), whole(threads, "threads"), teller(progress, "steps"))]
+
+
+class SampledBlock(NamedTuple):
+    """propagate() and layer_gradients() in random networks of finite width; log_gradient is NaN."""
+
+    tokens: Propagated
+    gradients: list[LayerGradients]
+
+
+def sample_block(block: _core.Network, start: ArrayLike, depth: int = 16, width: int = 128, networks: int = 32, heads: int = 8,
+                 seed: int = 0, threads: int = 0,
+                 progress: Progress = None) -> SampledBlock:
+    """The SampledBlock of `networks` networks (at least 2) of `width` channels and `heads` heads, a divisor of the width,
+    with Gaussian tokens of Gram matrix `start` [n, n] before `depth` blocks. Equal seeds give equal bits. Raises the errors of
+    propagate(), and NetworkError for layers without a finite counterpart. Progress counts networks."""
+    told = {"depth": depth, "width": width, "networks": networks, "heads": heads, "seed": seed}
+    tokens, gradients = _core.sample_block(block, numbers(start, name="start"), told, whole(threads, "threads"),
+                                           teller(progress, "steps"))
+    return SampledBlock(_propagated(tokens), [LayerGradients(*layer) for layer in gradients])
