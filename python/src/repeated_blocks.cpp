@@ -48,11 +48,16 @@ nb::list tuples_of_layers(const std::vector<LayerGradients>& layers) {
   return result;
 }
 
-nb::tuple propagated(const Network& block, const ArrayLikeObject& start, Index depth, int threads,
-                     const ProgressFunction& progress) {
+// `blocks` are one that is repeated `depth` times, or without `depth` one after another.
+using Blocks = std::vector<Network>;
+
+nb::tuple propagated(const Blocks& blocks, const ArrayLikeObject& start, std::optional<Index> depth,
+                     int threads, const ProgressFunction& progress) {
   const Matrix<double> gram = matrix_of(start, "start");
   return arrays_of_tokens(run_interruptibly([&](std::stop_token stop) {
-    return propagation::propagate(block, gram, depth, run_control_of(threads, progress, std::move(stop)));
+    const RunControl run = run_control_of(threads, progress, std::move(stop));
+    return depth ? propagation::propagate(blocks.at(0), gram, *depth, run)
+                 : propagation::propagate(blocks, gram, run);
   }));
 }
 
@@ -63,22 +68,24 @@ std::optional<double> collapsed_norm_of(const Network& block, Index tokens, int 
 }
 
 /// The fields of widelimit.propagation.BlockExponents by their names.
-nb::object block_exponents_of(const Network& block, Index tokens, Index depth,
+nb::object block_exponents_of(const Blocks& blocks, Index tokens, std::optional<Index> depth,
                               std::optional<double> start_norm, int threads,
                               const ProgressFunction& progress) {
   const auto found = run_interruptibly([&](std::stop_token stop) {
-    return propagation::block_exponents(block, tokens, depth, start_norm,
-                                        run_control_of(threads, progress, std::move(stop)));
+    const RunControl run = run_control_of(threads, progress, std::move(stop));
+    return depth ? propagation::block_exponents(blocks.at(0), tokens, *depth, start_norm, run)
+                 : propagation::block_exponents(blocks, tokens, start_norm.value_or(1), run);
   });
   return object_of(propagation::block_exponent_results(found));
 }
 
-nb::list layer_gradients_of(const Network& block, const ArrayLikeObject& start, Index depth, int threads,
-                            const ProgressFunction& progress) {
+nb::list layer_gradients_of(const Blocks& blocks, const ArrayLikeObject& start, std::optional<Index> depth,
+                            int threads, const ProgressFunction& progress) {
   const Matrix<double> gram = matrix_of(start, "start");
   return tuples_of_layers(run_interruptibly([&](std::stop_token stop) {
-    return propagation::layer_gradients(block, gram, depth,
-                                        run_control_of(threads, progress, std::move(stop)));
+    const RunControl run = run_control_of(threads, progress, std::move(stop));
+    return depth ? propagation::layer_gradients(blocks.at(0), gram, *depth, run)
+                 : propagation::layer_gradients(blocks, gram, run);
   }));
 }
 
@@ -90,14 +97,15 @@ propagation::BlockTask task_of(const char* function, const nb::dict& told) {
 
 DoubleArrayObject start_of(const nb::dict& told) { return array_of(task_of("start_gram", told).start()); }
 
-/// (tokens, gradients).
-nb::tuple sampled_block_of(const Network& block, const ArrayLikeObject& start, const nb::dict& told,
-                           int threads, const ProgressFunction& progress) {
+/// (tokens, gradients); `is_repeated`: whether blocks are one, which is repeated as often as `told` says.
+nb::tuple sampled_block_of(const Blocks& blocks, bool is_repeated, const ArrayLikeObject& start,
+                           const nb::dict& told, int threads, const ProgressFunction& progress) {
   const Matrix<double> gram = matrix_of(start, "start");
   const propagation::BlockTask task = task_of("sample_block", told);
   const auto sampled = run_interruptibly([&](std::stop_token stop) {
-    return propagation::sample_block(block, gram, task.depth, task.sampling,
-                                     run_control_of(threads, progress, std::move(stop)));
+    const RunControl run = run_control_of(threads, progress, std::move(stop));
+    return is_repeated ? propagation::sample_block(blocks.at(0), gram, task.depth, task.sampling, run)
+                       : propagation::sample_block(blocks, gram, task.sampling, run);
   });
   return nb::make_tuple(arrays_of_tokens(sampled.tokens), tuples_of_layers(sampled.gradients));
 }
@@ -159,14 +167,15 @@ nb::list measured_attention_in(const Array<double>& weights, const std::string& 
 }  // namespace
 
 void bind_repeated_blocks(nb::module_& module) {
-  module.def("propagate", &propagated, "block"_a, "start"_a, "depth"_a, "threads"_a, "progress"_a.none());
+  module.def("propagate", &propagated, "blocks"_a, "start"_a, "depth"_a.none(), "threads"_a,
+             "progress"_a.none());
   module.def("collapsed_norm", &collapsed_norm_of, "block"_a, "tokens"_a, "threads"_a);
-  module.def("block_exponents", &block_exponents_of, "block"_a, "tokens"_a, "depth"_a, "start_norm"_a.none(),
-             "threads"_a, "progress"_a.none());
-  module.def("layer_gradients", &layer_gradients_of, "block"_a, "start"_a, "depth"_a, "threads"_a,
+  module.def("block_exponents", &block_exponents_of, "blocks"_a, "tokens"_a, "depth"_a.none(),
+             "start_norm"_a.none(), "threads"_a, "progress"_a.none());
+  module.def("layer_gradients", &layer_gradients_of, "blocks"_a, "start"_a, "depth"_a.none(), "threads"_a,
              "progress"_a.none());
   module.def("start_gram", &start_of, "told"_a);
-  module.def("sample_block", &sampled_block_of, "block"_a, "start"_a, "told"_a, "threads"_a,
+  module.def("sample_block", &sampled_block_of, "blocks"_a, "is_repeated"_a, "start"_a, "told"_a, "threads"_a,
              "progress"_a.none());
   module.def("kept_before", &kept_before, "lengths"_a, "sequences"_a, "tokens"_a);
   module.def("measured_layers", &measured_in, "layers"_a, "kept"_a, "epsilons"_a);

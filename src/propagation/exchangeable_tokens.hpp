@@ -23,27 +23,4 @@ namespace widelimit::propagation {
 /// (softmax_moments.hpp) when it runs with logits too sharp to integrate over.
 [[nodiscard]] std::optional<Network> block_of_two(const Network& block, Eigen::Index tokens);
 
-/// compute(block, gram) for two of the tokens where that says all, else for the tokens themselves.
-template <typename Compute>
-auto on_fewest_tokens(const Network& block, const Matrix<double>& gram, const Compute& compute) {
-  if (const std::optional<Matrix<double>> two = two_of_exchangeable(gram))
-    if (const std::optional<Network> of_two = block_of_two(block, gram.rows())) try {
-        return compute(*of_two, *two);
-      } catch (const LogitsTooSharp&) {
-        // The block itself then draws samples of its attention.
-      }
-  return compute(block, gram);
-}
-
-/// compute(block, tokens) for two of n equal tokens where that says all, else for all of them.
-template <typename Compute>
-auto on_fewest_equal_tokens(const Network& block, Eigen::Index tokens, const Compute& compute) {
-  if (const std::optional<Network> of_two = block_of_two(block, tokens)) try {
-      return compute(*of_two, Eigen::Index{2});
-    } catch (const LogitsTooSharp&) {
-    }
-  // Logits that are too sharp for the integrals are left to the block itself, which draws samples.
-  return compute(block, tokens);
-}
-
 }  // namespace widelimit::propagation

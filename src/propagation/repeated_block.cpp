@@ -8,6 +8,7 @@
 
 #include "numerics/roots.hpp"
 #include "propagation/arguments.hpp"
+#include "propagation/block_sequence.hpp"
 #include "propagation/exchangeable_tokens.hpp"
 #include "propagation/ratio_of_means.hpp"
 #include "propagation/token_run.hpp"
@@ -58,10 +59,6 @@ Matrix<double> identity(Index n) { return Matrix<double>::Identity(n, n); }
 // Traces with this start are sums over contrasts (docs/theory/signal-propagation.md, section 11).
 Matrix<double> contrasts(Index n) { return identity(n).array() - 1 / static_cast<double>(n); }
 
-std::vector<Layers> repeated(const Network& block, Index depth) {
-  return std::vector<Layers>(static_cast<std::size_t>(depth), block.layers());
-}
-
 /// ln of the mean squared difference of tokens' tangents.
 numerics::Estimate log_contrast(const Passed& passed) {
   return log_of_mean(tangent_numbers(passed, [](const auto& tangent) {
@@ -101,7 +98,7 @@ struct EqualTokensStep {
 EqualTokensStep equal_tokens_step(const Network& block, Index tokens, double norm, const RunControl& run) {
   const Matrix<double> gram = Matrix<double>::Constant(tokens, tokens, norm);
   const Matrix<double> nothing = Matrix<double>::Zero(tokens, tokens);
-  const auto passed = run_tokens({gram, nothing}, repeated(block, 1), run);
+  const auto passed = run_tokens({gram, nothing}, {block.layers()}, run);
   return {log_of_mean(norms_of(passed.front())).value - std::log(norm), are_equal(passed.front())};
 }
 
@@ -170,7 +167,7 @@ bool parts_near_tokens(const Network& block, Index tokens, double norm, const Ru
   Matrix<double> gram = Matrix<double>::Constant(tokens, tokens, norm * (1 - gap));
   gram.diagonal().setConstant(norm);
   const Matrix<double> nothing = Matrix<double>::Zero(tokens, tokens);
-  const auto passed = run_tokens({gram, nothing}, repeated(block, 1), run);
+  const auto passed = run_tokens({gram, nothing}, {block.layers()}, run);
   return std::any_of(passed.front().begin(), passed.front().end(), [&](const TokenTap::Passed& one) {
     return 1 - mean_product(one.gram) / one.gram.diagonal().mean() > least * gap;
   });
@@ -184,27 +181,28 @@ BlockExponents without_angles(BlockExponents exponents, std::string reason) {
   return exponents;
 }
 
-/// block_exponents(), unchecked.
-BlockExponents exponents_of(const Network& block, Index tokens, Index depth, std::optional<double> start_norm,
+/// block_exponents(), unchecked; without `start_norm` the blocks are one that is repeated.
+BlockExponents exponents_of(const BlockSequence& blocks, Index tokens, std::optional<double> start_norm,
                             const RunControl& run) {
+  const Index depth = blocks.depth();
   const std::optional<double> fixed =
-      start_norm ? std::nullopt : norm_that_stays(block, tokens, without_progress(run));
+      start_norm ? std::nullopt : norm_that_stays(blocks[0], tokens, without_progress(run));
   BlockExponents exponents;
   exponents.start_norm = start_norm.value_or(fixed.value_or(1));
   exponents.at_fixed_point = fixed.has_value();
   const Matrix<double> start = Matrix<double>::Constant(tokens, tokens, exponents.start_norm);
   // There are two equally long runs, one for gradients and one for angles; `part` is the number of this one.
   const auto through = [&](const Matrix<double>& tangent, TokenRule rule, std::ptrdiff_t part) {
-    return run_tokens({start, tangent_scale * tangent}, repeated(block, depth), part_of(run, part, 2), rule);
+    return run_tokens({start, tangent_scale * tangent}, blocks.layers(), part_of(run, part, 2), rule);
   };
   const auto gradients = through(identity(tokens), TokenRule::equal_tokens, 0);
   exponents.gradient = a_block(log_gradient(gradients.back()), depth);
   const auto passed = through(contrasts(tokens), TokenRule::contrasts, 1);
   // This is the logarithm of the contrast relative to the norm after so many blocks; it starts with that
   // of P over the start's norm.
-  const auto relative = [&](std::size_t blocks) {
-    if (blocks == 0) return numerics::Estimate{-std::log(exponents.start_norm), 0};
-    return difference(log_contrast(passed[blocks - 1]), log_of_mean(norms_of(passed[blocks - 1])));
+  const auto relative = [&](std::size_t count) {
+    if (count == 0) return numerics::Estimate{-std::log(exponents.start_norm), 0};
+    return difference(log_contrast(passed[count - 1]), log_of_mean(norms_of(passed[count - 1])));
   };
   const auto last = static_cast<std::size_t>(depth);
   const numerics::Estimate norm_at_end = log_of_mean(norms_of(passed.back()));
@@ -218,7 +216,7 @@ BlockExponents exponents_of(const Network& block, Index tokens, Index depth, std
   // Even averages leave nothing of differences but the rounding of what they are made of.
   constexpr double rounding = 1e-15;
   if (!(log_contrast(passed.front()).value > log_gradient(gradients.front()).value + std::log(rounding))) {
-    if (parts_near_tokens(block, tokens, exponents.start_norm, without_progress(run))) {
+    if (parts_near_tokens(blocks[0], tokens, exponents.start_norm, without_progress(run))) {
       return without_angles(exponents,
                             "a layer has no slope at equal tokens, and yet parts nearly equal ones: sign and "
                             "its like jump there, and "
@@ -232,15 +230,13 @@ BlockExponents exponents_of(const Network& block, Index tokens, Index depth, std
   return exponents;
 }
 
-}  // namespace
-
-std::vector<PropagatedTokens> propagate(const Network& block, const Matrix<double>& start, Index depth,
-                                        const RunControl& run) {
-  require_start("propagate", block, start, depth);
-  return on_fewest_tokens(block, start, [&](const Network& used, const Matrix<double>& gram) {
+/// propagate(), unchecked.
+std::vector<PropagatedTokens> tokens_through(const BlockSequence& blocks, const Matrix<double>& start,
+                                             const RunControl& run) {
+  return on_fewest_tokens(blocks, start, [&](const BlockSequence& used, const Matrix<double>& gram) {
     const Matrix<double> tangent = tangent_scale * identity(gram.rows());
     std::vector<PropagatedTokens> tokens{tokens_of({{gram, tangent, 0}})};
-    for (const Passed& passed : run_tokens({gram, tangent}, repeated(used, depth), run, TokenRule::scaled))
+    for (const Passed& passed : run_tokens({gram, tangent}, used.layers(), run, TokenRule::scaled))
       tokens.push_back(tokens_of(passed));
     if (gram.rows() != start.rows())
       for (PropagatedTokens& one : tokens) one.gram = exchangeable_gram(one.gram, start.rows());
@@ -248,11 +244,34 @@ std::vector<PropagatedTokens> propagate(const Network& block, const Matrix<doubl
   });
 }
 
+/// block_exponents() of what has been checked but for its numbers.
+BlockExponents exponents_through(const BlockSequence& blocks, Index tokens, std::optional<double> start_norm,
+                                 const RunControl& run) {
+  return on_fewest_equal_tokens(blocks, tokens, [&](const BlockSequence& used, Index count) {
+    return exponents_of(used, count, start_norm, run);
+  });
+}
+
+}  // namespace
+
+std::vector<PropagatedTokens> propagate(const Network& block, const Matrix<double>& start, Index depth,
+                                        const RunControl& run) {
+  require_start("propagate", block, start, depth);
+  return tokens_through(BlockSequence::repeated(block, depth), start, run);
+}
+
+std::vector<PropagatedTokens> propagate(const std::vector<Network>& blocks, const Matrix<double>& start,
+                                        const RunControl& run) {
+  require_start("propagate", blocks, start);
+  return tokens_through(BlockSequence::of(blocks), start, run);
+}
+
 std::optional<double> collapsed_norm(const Network& block, Index tokens, const RunControl& run) {
   require_at_least("collapsed_norm", "tokens", tokens, 1);
   require_block(block.layers(), tokens);
   return on_fewest_equal_tokens(
-      block, tokens, [&](const Network& used, Index count) { return norm_that_stays(used, count, run); });
+      BlockSequence::repeated(block, 1), tokens,
+      [&](const BlockSequence& used, Index count) { return norm_that_stays(used[0], count, run); });
 }
 
 BlockExponents block_exponents(const Network& block, Index tokens, Index depth,
@@ -262,9 +281,16 @@ BlockExponents block_exponents(const Network& block, Index tokens, Index depth,
   require_at_least(where, "depth", depth, 1);
   if (start_norm) require_positive(where, "start_norm", *start_norm);
   require_block(block.layers(), tokens);
-  return on_fewest_equal_tokens(block, tokens, [&](const Network& used, Index count) {
-    return exponents_of(used, count, depth, start_norm, run);
-  });
+  return exponents_through(BlockSequence::repeated(block, depth), tokens, start_norm, run);
+}
+
+BlockExponents block_exponents(const std::vector<Network>& blocks, Index tokens, double start_norm,
+                               const RunControl& run) {
+  constexpr const char* where = "block_exponents";
+  require_at_least(where, "tokens", tokens, 2);
+  require_positive(where, "start_norm", start_norm);
+  require_blocks(where, blocks, tokens);
+  return exponents_through(BlockSequence::of(blocks), tokens, start_norm, run);
 }
 
 }  // namespace widelimit::propagation

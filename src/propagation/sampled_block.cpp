@@ -8,6 +8,7 @@
 #include "propagation/arguments.hpp"
 #include "propagation/attention_parts.hpp"
 #include "propagation/block_layers.hpp"
+#include "propagation/block_sequence.hpp"
 #include "propagation/ratio_of_means.hpp"
 #include "propagation/token_gram.hpp"
 #include "propagation/token_run.hpp"
@@ -25,10 +26,9 @@ using Finite = finite::FiniteNetwork<double>;
 
 /// What the samples have in common.
 struct Design {
-  const Layers& block;
+  const BlockSequence& sequence;
   const SampledBlockOptions& options;
   Index tokens;
-  Index depth;
   int threads;
   StopRequest stop;
 
@@ -37,9 +37,20 @@ struct Design {
     return Finite(Network(std::move(layers)), form(), {options.width, options.width, {}}, options.heads, seed,
                   threads);
   }
-  /// So many blocks, whose tokens come out side by side.
-  [[nodiscard]] Finite blocks(Index count, std::uint64_t seed) const {
-    return network({layers::repeat(count, block), layers::flatten()}, seed);
+  [[nodiscard]] Index depth() const { return sequence.depth(); }
+  /// All blocks, whose tokens come out side by side.
+  [[nodiscard]] Finite whole(std::uint64_t seed) const {
+    Layers all;
+    for (const Layers& block : sequence.layers()) all.push_back(layers::repeat(1, block));
+    all.push_back(layers::flatten());
+    return network(std::move(all), seed);
+  }
+  /// One block alone, of each kind.
+  [[nodiscard]] std::vector<Finite> kinds(std::uint64_t seed) const {
+    std::vector<Finite> found;
+    for (const Network& kind : sequence.kinds())
+      found.push_back(network({layers::repeat(1, kind.layers()), layers::flatten()}, seed));
+    return found;
   }
 };
 
@@ -88,12 +99,13 @@ void sample_network(const Design& design, const Matrix<double>& root, const Port
   add_tokens(start, 0, samples);
   // The tokens of one network are a batch of one sequence.
   const Inputs<double> inputs(start.data(), {1, n, width});
-  const Finite whole = design.blocks(design.depth, seed);
-  Finite block = design.blocks(1, seed);
+  const Finite whole = design.whole(seed);
+  std::vector<Finite> blocks = design.kinds(seed);
   Matrix<double> tokens = start;
-  for (Index l = 1; l <= design.depth; ++l) {
+  for (Index l = 1; l <= design.depth(); ++l) {
     design.stop.check();
     // The network of one block takes the weights of block l from the whole network.
+    Finite& block = blocks[design.sequence.kind_at(l - 1)];
     block.set_parameters(whole.parameters().segment((l - 1) * portions.count, portions.count));
     tokens = block.forward(Inputs<double>(tokens.data(), {1, n, width})).reshaped<Eigen::RowMajor>(n, width);
     add_tokens(tokens, static_cast<std::size_t>(l), samples);
@@ -104,18 +116,26 @@ void sample_network(const Design& design, const Matrix<double>& root, const Port
   add_gradients(gradient, portions, 1 / static_cast<double>(n * width), samples);
 }
 
-void require_same_channels(const Design& design) {
-  const Finite once = design.blocks(1, 0);
-  if (once.outputs() != design.tokens * design.options.width)
-    throw NetworkError(
-        fmt::format("a block must leave as many channels as came: expected {} after it, got {}",
-                    design.options.width, once.outputs() / design.tokens));
+/// Networks take the blocks' parameters out of one vector, in which all blocks have equal parts.
+void require_alike(const Design& design) {
+  const std::vector<Finite> kinds = design.kinds(0);
+  for (std::size_t l = 0; l < kinds.size(); ++l) {
+    if (kinds[l].outputs() != design.tokens * design.options.width)
+      throw NetworkError(
+          fmt::format("a block must leave as many channels as came: expected {} after it, got {}",
+                      design.options.width, kinds[l].outputs() / design.tokens));
+    if (kinds[l].parameter_count() != kinds[0].parameter_count())
+      throw ArgumentError(
+          fmt::format("sample_block: blocks[{}]: expected {} parameters as in blocks[0], got {}; biases of "
+                      "variance 0 are none",
+                      l, kinds[0].parameter_count(), kinds[l].parameter_count()));
+  }
 }
 
 /// Layer by layer, and after attention its matrices.
 Portions portions_of(const Design& design) {
   Portions portions;
-  for (const BlockLayer& layer : layers_of_block(design.block)) {
+  for (const BlockLayer& layer : layers_of_block(design.sequence[0].layers())) {
     // A layer alone has as many parameters as in the block, in the block's order.
     const Index count = design.network({layer.layer, layers::flatten()}, 0).parameter_count();
     if (count == 0) continue;
@@ -150,29 +170,26 @@ std::vector<PropagatedTokens> tokens_in(const Samples& samples, Index networks) 
   return tokens;
 }
 
-}  // namespace
-
-SampledBlock sample_block(const Network& block, const Matrix<double>& start, Index depth,
-                          const SampledBlockOptions& options, const RunControl& run) {
-  constexpr const char* where = "sample_block";
-  require_gram(where, start);
-  require_semidefinite(where, start);
-  require_at_least(where, "depth", depth, 1);
+/// What is wrong with how networks are drawn, whatever the blocks are.
+void require_sampling(const char* where, const SampledBlockOptions& options) {
   require_at_least(where, "width", options.width, 1);
   require_at_least(where, "networks", options.networks, 2);
-  require_block(block.layers(), start.rows());
+}
+
+/// sample_block() of what has been checked.
+SampledBlock sampled(const BlockSequence& sequence, const Matrix<double>& start,
+                     const SampledBlockOptions& options, const RunControl& run) {
   const StopRequest stop(run.stop);
-  const Design design{block.layers(), options, start.rows(), depth, run.threads, stop};
-  require_same_channels(design);
+  const Design design{sequence, options, start.rows(), run.threads, stop};
+  require_alike(design);
   const Portions portions = portions_of(design);
-  const auto places = static_cast<std::size_t>(depth) + 1;
+  const auto places = static_cast<std::size_t>(design.depth()) + 1;
   Samples samples;
   samples.norms.resize(places);
   samples.cosines.resize(places);
   samples.products.resize(places);
   samples.grams.assign(places, Matrix<double>::Zero(start.rows(), start.rows()));
-  samples.gradients.assign(portions.list.size(),
-                           std::vector<std::vector<double>>(static_cast<std::size_t>(depth)));
+  samples.gradients.assign(portions.list.size(), std::vector<std::vector<double>>(places - 1));
   const Matrix<double> root = numerics::semidefinite_roots(start).factor();
   for (Index i = 0; i < options.networks; ++i) {
     stop.check();
@@ -191,6 +208,26 @@ SampledBlock sample_block(const Network& block, const Matrix<double>& start, Ind
     result.gradients.push_back(std::move(gradients));
   }
   return result;
+}
+
+}  // namespace
+
+SampledBlock sample_block(const Network& block, const Matrix<double>& start, Index depth,
+                          const SampledBlockOptions& options, const RunControl& run) {
+  constexpr const char* where = "sample_block";
+  require_start(where, block, start, depth);
+  require_sampling(where, options);
+  return sampled(BlockSequence::repeated(block, depth), start, options, run);
+}
+
+SampledBlock sample_block(const std::vector<Network>& blocks, const Matrix<double>& start,
+                          const SampledBlockOptions& options, const RunControl& run) {
+  constexpr const char* where = "sample_block";
+  require_start(where, blocks, start);
+  require_sampling(where, options);
+  const BlockSequence sequence = BlockSequence::of(blocks);
+  require_same_kinds(where, sequence);
+  return sampled(sequence, start, options, run);
 }
 
 }  // namespace widelimit::propagation

@@ -49,6 +49,22 @@ void require_start(const char* where, const Network& block, const Matrix<double>
   require_block(block.layers(), gram.rows());
 }
 
+void require_blocks(const char* where, const std::vector<Network>& blocks, Index tokens) {
+  if (blocks.empty())
+    throw ArgumentError(fmt::format("{}: blocks: expected one block at least, got none", where));
+  for (std::size_t l = 0; l < blocks.size(); ++l) try {
+      require_block(blocks[l].layers(), tokens);
+    } catch (const NetworkError& error) {
+      throw NetworkError(fmt::format("blocks[{}]: {}", l, error.what()));
+    }
+}
+
+void require_start(const char* where, const std::vector<Network>& blocks, const Matrix<double>& gram) {
+  require_gram(where, gram);
+  require_semidefinite(where, gram);
+  require_blocks(where, blocks, gram.rows());
+}
+
 namespace {
 
 /// Counts what passes after all parts, in all replicates.

@@ -40,6 +40,10 @@ void require_start(const char* where, const Network& block, const Matrix<double>
 /// Throws NetworkError unless n tokens can run through the block and leave it as n tokens.
 void require_block(const Layers& block, Index tokens);
 
+/// The same for blocks one after another, of which there must be one at least; errors say which block it is.
+void require_blocks(const char* where, const std::vector<Network>& blocks, Index tokens);
+void require_start(const char* where, const std::vector<Network>& blocks, const Matrix<double>& gram);
+
 /// The mean of a number a replicate; standard error 0 if there is one replicate.
 [[nodiscard]] numerics::Estimate mean_over_replicates(const std::vector<double>& numbers);
 /// ln of the mean.

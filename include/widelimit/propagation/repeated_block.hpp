@@ -42,6 +42,12 @@ struct PropagatedTokens {
 [[nodiscard]] std::vector<PropagatedTokens> propagate(const Network& block, const Matrix<double>& start,
                                                       Index depth, const RunControl& run = {});
 
+/// The same through blocks one after another, each of which may be another one: factors of branches and skips, windows
+/// or variances that change with depth. Errors of a block name it, "blocks[3]". Progress counts blocks.
+[[nodiscard]] std::vector<PropagatedTokens> propagate(const std::vector<Network>& blocks,
+                                                      const Matrix<double>& start,
+                                                      const RunControl& run = {});
+
 /// The squared norm that the block leaves unchanged if all n tokens are equal; nothing if norms grow or shrink
 /// forever, or if equal tokens do not stay equal (dropout, zero padding, positions in the values). Found by a bracket
 /// from 1 on and a root; a norm beyond 1e-30 .. 1e30 counts as none.
@@ -71,6 +77,10 @@ struct BlockExponents {
                                              std::optional<double> start_norm = {},
                                              const RunControl& run = {});
 
+/// The same through blocks one after another, from squared norm `start_norm`: means over all of them.
+[[nodiscard]] BlockExponents block_exponents(const std::vector<Network>& blocks, Index tokens,
+                                             double start_norm, const RunControl& run = {});
+
 /// The gradients of the parameters of one layer of the block: E|gradient of <X^L, R>|^2 / (n width), R standard normal,
 /// in the standard normal parametrisation (or that of the layer).
 struct LayerGradients {
@@ -86,5 +96,10 @@ struct LayerGradients {
 /// matrices. Cost: depth / 2 times propagate() for each, of attention three times that.
 [[nodiscard]] std::vector<LayerGradients> layer_gradients(const Network& block, const Matrix<double>& start,
                                                           Index depth, const RunControl& run = {});
+
+/// The same of blocks one after another, which must have layers of the same kinds at the same places: ArgumentError.
+[[nodiscard]] std::vector<LayerGradients> layer_gradients(const std::vector<Network>& blocks,
+                                                          const Matrix<double>& start,
+                                                          const RunControl& run = {});
 
 }  // namespace widelimit::propagation

@@ -32,4 +32,8 @@ struct SampledBlock {
 [[nodiscard]] SampledBlock sample_block(const Network& block, const Matrix<double>& start, Index depth,
                                         const SampledBlockOptions& options = {}, const RunControl& run = {});
 
+/// The same of blocks one after another, which must have layers of the same kinds at the same places (ArgumentError).
+[[nodiscard]] SampledBlock sample_block(const std::vector<Network>& blocks, const Matrix<double>& start,
+                                        const SampledBlockOptions& options = {}, const RunControl& run = {});
+
 }  // namespace widelimit::propagation

@@ -43,9 +43,11 @@ class Fields:
             raise self.wrong(name, f"a number of at least {least:g}")
         return float(value)
 
-    def activation(self, name: str, default: str) -> str:
-        """The name of an activation that has a limit here."""
-        value = self._fields.get(name) or default
+    def activation(self, *names: str) -> str:
+        """The name of an activation that has a limit here: the first field that is set, or the last of `names`."""
+        *fields, default = names
+        name = next((field for field in fields if self._fields.get(field)), None)
+        value = default if name is None else self._fields[name]
         if value not in ACTIVATIONS:
             raise self.wrong(name, f"one of {', '.join(ACTIVATIONS)}")
         return value

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 
 from .. import _core
 from .._arrays import _numpy, each, numbers, truths
-from ._repeated import BlockExponents, Propagated, block_exponents, propagate
+from ._repeated import BlockExponents, Blocks, Propagated, block_exponents, propagate
 from ._types import Numbers
 
 
@@ -70,12 +70,12 @@ class Measured(NamedTuple):
         return math.nan if np.isnan(growth).all() else float(np.nanmean(growth))
 
 
-def measure(layers: Sequence[ArrayLike], block: _core.Network | None = None, threads: int = 0,
+def measure(layers: Sequence[ArrayLike], block: Blocks | None = None, threads: int = 0,
             lengths: ArrayLike | None = None, mask: ArrayLike | None = None) -> Measured:
     """Norms and angles in activations of your own model: a Measured.
 
     layers  arrays or tensors of one shape, [sequences, tokens, width], before the first block and after each block
-    block   a Network of one block, to compare with the theory from the first layer's tokens
+    block   a Network of one block, or what else propagate() takes, to compare with the theory from the first layer's tokens
     lengths, mask  of padded sequences: their true lengths [sequences], or [sequences, tokens] of bool or of integers 0 and 1;
             what is False is left out, and may hold anything
 

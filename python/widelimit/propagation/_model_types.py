@@ -13,7 +13,8 @@ _NAMES = {"width": "hidden_size", "depth": "num_hidden_layers", "heads": "num_at
 
 @dataclasses.dataclass(frozen=True)
 class ModelType:
-    """How the configurations of one model type are read. Pairs are (field, its default).
+    """How the configurations of one model type are read. Pairs are (field, its default); `activation` is read from the first of its
+    fields that is set.
 
     placement      of norms, as in Plan; start: what the first block reads, as in _configurations.start_norm()
     residual       whether the last weights of branches are drawn with 1 / sqrt(2 depth) of the others' deviation
@@ -24,7 +25,7 @@ class ModelType:
 
     norm: str
     epsilon: tuple[str, float]
-    activation: tuple[str, str]
+    activation: tuple[str, ...]
     causal: bool
     gated: bool
     start: str
@@ -48,7 +49,8 @@ class ModelType:
 _LLAMA = ModelType(
     norm="rms_norm", epsilon=("rms_norm_eps", 1e-6), activation=("hidden_act", "silu"), causal=True, gated=True, start="tokens",
     rotary_base=("rope_theta", 10000.0))
-_GEMMA = dataclasses.replace(_LLAMA, activation=("hidden_activation", "gelu_pytorch_tanh"), start="scaled tokens", head_width=256)
+_GEMMA = dataclasses.replace(
+    _LLAMA, activation=("hidden_activation", "hidden_act", "gelu_pytorch_tanh"), start="scaled tokens", head_width=256)
 _GEMMA2 = dataclasses.replace(
     _GEMMA, placement="both", window=("sliding_window", 4096), windows="even", logit_scale=("query_pre_attn_scalar", 256.0),
     soft_cap=("attn_logit_softcapping", 50.0))
@@ -67,7 +69,7 @@ MODEL_TYPES: dict[str, ModelType] = {
     "gemma2": _GEMMA2,
     "gemma3_text": dataclasses.replace(
         _GEMMA2, windows="5:1", normalised=True, soft_cap=("attn_logit_softcapping", None), rotary_base=("rope_theta", 1e6),
-        sliding_base=("rope_local_base_freq", 10000.0), only={"use_bidirectional_attention": False}),
+        sliding_base=("rope_local_base_freq", 10000.0)),
     "gpt_neox": ModelType(
         norm="layer_norm", epsilon=("layer_norm_eps", 1e-5), activation=("hidden_act", "gelu"), causal=True, gated=False,
         start="tokens", parallel=("use_parallel_residual", True), rotary_base=("rotary_emb_base", 10000.0),
@@ -82,7 +84,7 @@ MODEL_TYPES: dict[str, ModelType] = {
 
 # Fields that make another block in any model type, unless they have these values.
 ONLY: dict[str, Any] = {"add_cross_attention": False, "is_cross_attention": False, "residual_multiplier": 1.0, "attention_multiplier": None,
-                        "scale_depth": None, "parallel_attn": False, "alibi": False}
+                        "scale_depth": None, "parallel_attn": False, "alibi": False, "use_bidirectional_attention": False}
 
 _EXPERTS = ("a mixture of experts sends each token to the experts that a router scores highest: tokens that share an expert share its "
             "weights and others do not, which no sum of branches says; give the configuration of a dense model, or build the "
