@@ -46,8 +46,8 @@ def test_the_network_is_the_one_that_is_written_by_hand():
     mlp = [layers.product([layers.dense(0.64), layers.silu()], [layers.dense(0.64)]), layers.dense(0.01 * 160)]
     norm = layers.rms_norm(epsilon=1e-6)
     ours = widelimit.Network([layers.sum([], [norm, attention]), layers.sum([], [norm, *mlp])])
-    given, expected = (json.loads(network.to_json())["layers"] for network in (block.network, ours))
-    assert str(given)[:80] == str(expected)[:80]
+    given, expected = (json.loads(network.to_json(), parse_float=lambda text: round(float(text), 12)) for network in (block.network, ours))
+    assert given == expected
     gram = propagation.start_gram(5, 1, 0.3)
     np.testing.assert_allclose(propagation.propagate(block, gram, 1).grams, propagation.propagate(ours, gram, 1).grams, rtol=1e-12)
 
@@ -223,12 +223,12 @@ def test_a_report_says_what_the_functions_say():
 
 
 def test_a_report_counts_the_blocks_for_which_tokens_stay_apart_and_gradients_alive():
-    block = propagation.block_from(VIT, depth=12).scaled(value_output=4)
-    found = propagation.report(block, tokens=6, cosine=0.5, apart=0.05, alive=20, sensitivities=False)
+    block = propagation.block_from(VIT, depth=12).scaled(value_output=2)
+    found = propagation.report(block, tokens=6, cosine=0.1, apart=0.3, alive=3, sensitivities=False)
     gaps, gradients = 1 - found.tokens.cosine, np.abs(found.tokens.log_gradient)
     assert 0 < found.tokens_apart < 12 and 0 < found.gradients_alive < 12
-    assert gaps[found.tokens_apart] >= 0.05 > gaps[found.tokens_apart + 1]
-    assert gradients[found.gradients_alive] <= math.log(20) < gradients[found.gradients_alive + 1]
+    assert gaps[found.tokens_apart] >= 0.3 > gaps[found.tokens_apart + 1]
+    assert gradients[found.gradients_alive] <= math.log(3) < gradients[found.gradients_alive + 1]
     assert found.sensitivities == ()
     with pytest.raises(TypeError, match="block: expected a Block of block_from"):
         propagation.report(block.network)
@@ -244,19 +244,18 @@ def test_a_report_has_a_picture(tmp_path):
 
 
 def test_activations_of_blocks_in_jax_are_those_of_their_functions():
-    jax = pytest.importorskip("jax")
-    with jax.experimental.enable_x64():
-        weights = np.random.default_rng(0).standard_normal((2, 5, 5)) / np.sqrt(5)
-        blocks = [lambda x, w=w: x @ w for w in weights]
-        x = np.random.default_rng(1).standard_normal((2000, 3, 5))
-        found = propagation.activations(blocks, x)
-        np.testing.assert_allclose(found.layers[2], x @ weights[0] @ weights[1], rtol=1e-10)
-        for depth, product in enumerate((np.eye(5), weights[0], weights[0] @ weights[1])):
-            exact = math.log(np.square(product).sum() / 5)
-            assert abs(found.log_gradient[depth] - exact) < 4 * found.log_gradient_error[depth] + 1e-12
-        plain = propagation.activations(blocks, x, gradients=False)
-        assert plain.log_gradient is None and propagation.measure(plain.layers).q.shape == (3,)
-        with pytest.raises(ValueError, match=r"blocks\[1\]: expected tokens of shape \(2000, 3, 5\), as came"):
-            propagation.activations([blocks[0], lambda x: x[:, :2]], x)
+    pytest.importorskip("jax")
+    weights = np.random.default_rng(0).standard_normal((2, 5, 5)) / np.sqrt(5)
+    blocks = [lambda x, w=w: x @ w for w in weights]
+    x = np.random.default_rng(1).standard_normal((2000, 3, 5))
+    found = propagation.activations(blocks, x)
+    np.testing.assert_allclose(found.layers[2], x @ weights[0] @ weights[1], rtol=1e-3, atol=1e-5)
+    for depth, product in enumerate((np.eye(5), weights[0], weights[0] @ weights[1])):
+        exact = math.log(np.square(product).sum() / 5)
+        assert abs(found.log_gradient[depth] - exact) < 4 * found.log_gradient_error[depth]
+    plain = propagation.activations(blocks, x, gradients=False)
+    assert plain.log_gradient is None and propagation.measure(plain.layers).q.shape == (3,)
+    with pytest.raises(ValueError, match=r"blocks\[1\]: expected tokens of shape \(2000, 3, 5\), as came"):
+        propagation.activations([blocks[0], lambda x: x[:, :2]], x)
     with pytest.raises(TypeError, match="model: expected a module of PyTorch, or a list of functions of JAX, got 3"):
         propagation.activations(3, x)

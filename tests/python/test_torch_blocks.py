@@ -17,7 +17,7 @@ CONFIGURATIONS = {
                                             bos_token_id=None, eos_token_id=None),
     "llama": lambda: transformers.LlamaConfig(num_key_value_heads=16, **LIKE_LLAMA),
     "mistral": lambda: transformers.MistralConfig(num_key_value_heads=8, sliding_window=3, **LIKE_LLAMA),
-    "qwen3": lambda: transformers.Qwen3Config(num_key_value_heads=16, head_dim=64, **LIKE_LLAMA),
+    "qwen3": lambda: transformers.Qwen3Config(num_key_value_heads=16, head_dim=32, **LIKE_LLAMA),
     "gemma": lambda: transformers.GemmaConfig(num_key_value_heads=16, head_dim=16, **LIKE_LLAMA),
     "gemma2": lambda: transformers.Gemma2Config(num_key_value_heads=16, head_dim=16, query_pre_attn_scalar=16, sliding_window=3,
                                                 **LIKE_LLAMA),
@@ -79,15 +79,15 @@ def test_fresh_weights_have_the_variances_that_are_read(name):
 @pytest.mark.parametrize("name", CONFIGURATIONS)
 def test_activations_of_fresh_models_are_those_of_the_theory(name):
     configuration = CONFIGURATIONS[name]()
-    block = propagation.block_from(configuration, samples=1024)
+    block = propagation.block_from(configuration, samples=256)
     differences = []
-    for seed in range(8):
+    for seed in range(6):
         found = propagation.activations(fresh(configuration, seed), directions=4, **batch_of(name, seed))
         measured = propagation.measure(found.layers)
         theory = propagation.propagate(block, measured.start)
         differences.append([np.log(measured.q / theory.q), measured.cosine - theory.cosine, found.log_gradient - theory.log_gradient])
     differences = np.array(differences)
-    means, errors = differences.mean(axis=0), differences.std(axis=0, ddof=1) / math.sqrt(8)
+    means, errors = differences.mean(axis=0), differences.std(axis=0, ddof=1) / math.sqrt(6)
     # Heads of 16 channels and 16 heads are what is far from the limit: of relative order 1/16 and 1/heads.
     allowed = np.array([[0.06], [0.03], [0.12]])
     assert (np.abs(means) < 4 * errors + allowed).all(), (means, errors)
@@ -117,7 +117,9 @@ def test_models_and_their_layers_are_read_like_their_configurations():
 
 @pytest.mark.parametrize("norm_first", [False, True])
 def test_encoder_layers_of_pytorch_have_the_activations_of_the_theory(norm_first):
-    x = torch.randn(1, 6, 256, generator=torch.Generator().manual_seed(0)) + 0.5
+    drawn = torch.Generator().manual_seed(0)
+    # A part that all tokens share makes their cosine a half.
+    x = torch.randn(1, 6, 256, generator=drawn) + torch.randn(1, 1, 256, generator=drawn)
     differences = []
     for seed in range(8):
         torch.manual_seed(seed)
