@@ -21,6 +21,7 @@ network = widelimit.Network([layers.dense(2, 0.1), layers.relu(), layers.dense()
 
 _STAX = "init_fn, apply_fn, kernel_fn = stax.serial(stax.Dense(64), stax.Relu(), stax.Dense(1))\n"
 _PARAMS = _STAX + "params = init_fn(0, x.shape)[1]\n"
+_GPT2 = "block = propagation.block_from({'model_type': 'gpt2', 'n_embd': 768, 'n_layer': 2, 'n_head': 12})\n"
 _TRANSFORMER = "parameters = propagation.Parameters(tokens=8, sigma_w=2, alpha_A=0.4, alpha_M=0.3)\n"
 _HEADS = "prior = heads.Prior.flip2(10, 10)\n"
 _FLOW = _HEADS + "(found,) = heads.flow('softmax', prior, tokens=3, heads=2, tau=5, samples=500, fresh_samples=500)\n"
@@ -216,6 +217,16 @@ EXAMPLES = {
         "max_learning_rate": _STAX + "predict.max_learning_rate(kernel_fn(x, None, 'ntk'), y.size)",
     },
     "widelimit.propagation": {
+        **{name: _GPT2 + call for name, call in {
+            "Activations": "propagation.activations([lambda x: x + np.tanh(x)], random.normal(size=(3, 6, 16)), gradients=False).layers",
+            "AttentionEntropy": "propagation.report(block, tokens=4, sensitivities=False).entropy.uniform",
+            "Block": "block.scaled(attention_branch=0.5).repeated(24).network",
+            "Report": "propagation.report(block, tokens=4, sensitivities=False).columns()",
+            "Sensitivity": "propagation.report(block, tokens=4).sensitivities[0].lambda_g",
+            "activations": "propagation.activations([lambda x: x + np.tanh(x)], random.normal(size=(3, 6, 16)), gradients=False)",
+            "attention_entropy": "propagation.attention_entropy(block.plans, np.array([propagation.start_gram(4)] * 2)).entropy",
+            "block_from": "block.start_norm",
+            "report": "print(propagation.report(block, tokens=4, sensitivities=False))"}.items()},
         **{name: _TRANSFORMER + call for name, call in {
             "BlockExponents": "propagation.block_exponents(parameters.block(), tokens=8, depth=4).lambda_a_log",
             "BlockMap": "propagation.BlockMap(parameters).block(propagation.start_gram(8, 1, 0.2))",

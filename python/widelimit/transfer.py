@@ -37,7 +37,7 @@ _KINDS_WITHOUT_POSITIONS = ("attention", "conv", "local_conv", "conv_transpose",
 class FeatureStep(NamedTuple):
     """Features behind one layer, root mean squares over inputs and channels: at the start, and of their change in the first step.
 
-    layer   its path, such as 'layers[2]', or 'layers[1].times[3]' within a repetition
+    layer   its path, such as 'layers[2]', in the network with repetitions written out
     """
 
     layer: str
@@ -192,12 +192,11 @@ class _Kernels:
 
     def backward(self, place: int) -> Numbers:
         """The mean product of gradients of the output with respect to the features of two inputs, summed over channels."""
-        # A bias of variance s^2 adds s^2 to the tangent kernel there, and what comes out is s^2 times the product. It also adds s^2
-        # to the covariance, which is nothing beside its rounding.
-        square = 2.0 ** -60
-        bias = {"layer": "dense", "weight_variance": 0.0, "bias_variance": 1.0, "trainable": "biases"}
-        probe = {"layer": "sum", "branches": [{"layers": []}, {"scale": math.sqrt(square), "layers": [bias]}]}
-        return self._gram([*_frozen(self._given[:place]), probe, *_frozen(self._given[place:])], "ntk") / square
+        # Biases that begin at 0 and are trained add 1 to the tangent kernel here, and nothing to the covariance.
+        bias = {"layer": "dense", "weight_variance": 0.0, "parametrisation": "standard", "input_width": 1, "zero_biases": True,
+                "trainable": "biases"}
+        probe = {"layer": "sum", "branches": [{"layers": []}, {"layers": [bias]}]}
+        return self._gram([*_frozen(self._given[:place]), probe, *_frozen(self._given[place:])], "ntk")
 
     def _gram(self, given, kernel):
         found = gram(_network(given), self._x, kernels=kernel, precision="double")
@@ -244,8 +243,11 @@ def _check(given):
         if layer.get("parametrisation", "ntk") != "ntk" or layer.get("trainable", "all") != "all":
             raise ValueError(f"{path}: expected dense layers in the NTK parametrisation that are trained, got {json.dumps(layer)}: what is "
                              "trained, and how, is what `parametrisation` says")
-    if not any(layer["layer"] in ("dense", "sum") for layer in given[:-1]):
+    first = next((layer["layer"] for layer in given[:-1] if layer["layer"] in ("dense", "sum")), None)
+    if first is None:
         raise ValueError("network: expected a layer with weights before the readout, got none: there are no features")
+    if first != "dense":
+        raise ValueError("network: expected a dense layer before the first sum, which would have as many channels as the inputs")
 
 
 def _all_layers(given, prefix=""):
@@ -258,26 +260,16 @@ def _all_layers(given, prefix=""):
             yield from _all_layers(layer["layers"], f"{path}.")
 
 
-def _mapped(given, change):
-    """The layers with every dense one changed; branches too. `change` is told whether a layer is the first to read the inputs."""
-    found, reads_inputs = [], True
-    for layer in given:
-        if layer["layer"] == "dense":
-            layer = change(layer, reads_inputs)
-            reads_inputs = False
-        elif layer["layer"] == "sum":
-            layer = {**layer, "branches": [
-                {**branch, "layers": _mapped_branch(branch["layers"], change, reads_inputs)} for branch in layer["branches"]]}
-            reads_inputs = False
-        found.append(layer)
-    return found
-
-
-def _mapped_branch(given, change, reads_inputs):
+def _mapped(given, change, reads_inputs=True):
+    """The layers with every dense one changed, in branches too, in the order in which they act. `change` is told whether a layer reads
+    the inputs, as the first one does (_check)."""
     found = []
     for layer in _written_out(given):
         if layer["layer"] == "dense":
             layer, reads_inputs = change(layer, reads_inputs), False
+        elif "branches" in layer:
+            layer = {**layer, "branches": [{**branch, "layers": _mapped(branch["layers"], change, reads_inputs)}
+                                           for branch in layer["branches"]]}
         found.append(layer)
     return found
 

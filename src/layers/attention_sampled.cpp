@@ -73,7 +73,7 @@ class SampledSoftmaxAttention final : public AttentionStage<SampledSoftmaxAttent
           fmt::format("the NTK needs the square of query_key_std in the range of double, got {}",
                       options().query_key_std));
     const EncodedPair encoded = encode(pair);
-    const RotaryWaves waves(options());
+    const RotaryWaves waves(options(), std::max(pair.nngp.rows(), pair.nngp.cols()));
     const auto write = [&](std::int64_t samples, const auto& sums_at) {
       for_each_wanted(pair, [&](Index a, Index b) {
         write_entry(divided(sums_at(a, b), samples), encoded, a, b, result);
@@ -240,8 +240,11 @@ class SampledSoftmaxAttention final : public AttentionStage<SampledSoftmaxAttent
       Matrix<double> left = Matrix<double>::Zero(d, d), right;
       if (!pair.same_input) right.setZero(e, e);
       for (std::size_t k = 0; k < waves.count(); ++k) {
-        const Draw draw = draw_normals(left_random, right_random, d, pair.same_input ? 0 : e);
-        left += waves.turned(k, queries.left * draw.corner * keys.left.transpose());
+        // Waves that the left input does not have take none of its draws.
+        const bool in_left = k < waves.count_within(d);
+        const Draw draw =
+            draw_normals(in_left ? left_random : right_random, right_random, d, pair.same_input ? 0 : e);
+        if (in_left) left += waves.turned(k, queries.left * draw.corner * keys.left.transpose());
         if (!pair.same_input) right += waves.turned(k, queries.right * draw.all * keys.right.transpose());
       }
       body(sample, left, right);

@@ -132,6 +132,15 @@ def test_what_is_not_known_is_refused_by_name(fields, message):
         propagation.block_from(changed(LLAMA, **fields))
 
 
+def test_soft_caps_that_matter_are_refused():
+    given = changed(GEMMA2, initializer_range=0.5)
+    with pytest.raises(ValueError, match="attn_logit_softcapping: expected a soft cap of logits that changes them by less than 1% at 4 "
+                                         "standard deviations of 11.3, because the layers have none, got 30.0"):
+        propagation.block_from(given)
+    assert "soft cap 30 left out, 0.00% of logits" in str(propagation.block_from(GEMMA2))
+    assert propagation.block_from(changed(given, attn_logit_softcapping=None)).plans[0].attention.cap_change == 0
+
+
 def test_fields_that_are_missing_and_files_that_are_none_are_named(tmp_path):
     given = changed(LLAMA)
     del given["intermediate_size"]
@@ -218,17 +227,17 @@ def test_a_report_says_what_the_functions_say():
     values, branch = (next(one for one in found.sensitivities if one.scale == name) for name in ("value_output", "attention_branch"))
     assert values.lambda_g == pytest.approx(2 * branch.lambda_g, rel=0.02)
     text = str(found)
-    for part in ("vit: 3 blocks of width 48", "block", "a block: ", "tokens stay apart", "gradients stay alive", "mlp_branch"):
+    for part in ("vit: 3 blocks of width 48", "block", "a block: ", "tokens stay apart", "stay alive", "mlp_branch"):
         assert part in text
 
 
 def test_a_report_counts_the_blocks_for_which_tokens_stay_apart_and_gradients_alive():
     block = propagation.block_from(VIT, depth=12).scaled(value_output=2)
-    found = propagation.report(block, tokens=6, cosine=0.1, apart=0.3, alive=3, sensitivities=False)
-    gaps, gradients = 1 - found.tokens.cosine, np.abs(found.tokens.log_gradient)
+    found = propagation.report(block, tokens=6, cosine=0.1, apart=0.3, alive=1.3, sensitivities=False)
+    gaps, gradients = 1 - found.tokens.cosine, np.abs(found.tokens.log_gradient - np.log(found.tokens.q / found.tokens.q[0]))
     assert 0 < found.tokens_apart < 12 and 0 < found.gradients_alive < 12
     assert gaps[found.tokens_apart] >= 0.3 > gaps[found.tokens_apart + 1]
-    assert gradients[found.gradients_alive] <= math.log(3) < gradients[found.gradients_alive + 1]
+    assert gradients[found.gradients_alive] <= math.log(1.3) < gradients[found.gradients_alive + 1]
     assert found.sensitivities == ()
     with pytest.raises(TypeError, match="block: expected a Block of block_from"):
         propagation.report(block.network)

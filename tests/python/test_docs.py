@@ -18,7 +18,7 @@ BLOCKS = [(page.name, k, *block) for page in PAGES
 def test_the_block_runs(page, number, block, printed, tmp_path, monkeypatch, capsys):
     (tmp_path / "data").symlink_to(ROOT / "data")
     monkeypatch.chdir(tmp_path)
-    for package in ("sklearn", "jax", "torch"):
+    for package in ("sklearn", "jax", "torch", "transformers"):
         if re.search(rf"\bwidelimit\.{package}\b|^import {package}\b", block, re.M):
             pytest.importorskip(package)
     exec(compile(block, f"{page} block {number}", "exec"), {"__name__": "page"})

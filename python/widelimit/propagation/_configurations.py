@@ -9,7 +9,7 @@ import pathlib
 from typing import Any
 
 from ._model_types import ModelType, model_type_of
-from ._plan import ACTIVATIONS, Attention, Mlp, Plan
+from ._plan import ACTIVATIONS, MOST_CAP_CHANGE, Attention, Mlp, Plan
 
 
 class Fields:
@@ -123,11 +123,15 @@ def _attention(fields, row, width, layer, variance, last):
         raise fields.wrong(row.names["heads"], f"a divisor of the width {width}")
     head_width = fields.count("head_dim", row.head_width or width // heads)
     window, kind = _window(fields, row, layer)
-    return Attention(
+    attention = Attention(
         heads=heads, key_value_heads=key_value_heads, head_width=head_width, causal=row.causal, query_variance=variance * width,
         key_variance=variance * width, value_variance=variance * width, output_variance=last * heads * head_width,
         logit_factor=_logit_factor(fields, row, head_width, layer), frequencies=_frequencies(fields, row, head_width, kind),
         window=window, normalised=row.normalised, soft_cap=_soft_cap(fields, row))
+    if attention.soft_cap is not None and attention.cap_change > MOST_CAP_CHANGE:
+        raise fields.wrong(row.soft_cap[0], f"a soft cap of logits that changes them by less than {MOST_CAP_CHANGE:.0%} at 4 standard "
+                           f"deviations of {attention.query_key_std:.3g}, because the layers have none")
+    return attention
 
 
 def _soft_cap(fields, row):

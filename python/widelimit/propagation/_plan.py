@@ -18,6 +18,9 @@ ACTIVATIONS: dict[str, tuple[str, float, float]] = {
     "gelu_pytorch_tanh": ("gelu", 1, 1), "gelu_python": ("gelu", 1, 1), "silu": ("silu", 1, 1), "swish": ("silu", 1, 1),
     "tanh": ("tanh", 1, 1), "sigmoid": ("sigmoid", 1, 1), "quick_gelu": ("silu", 1.702, 1 / 1.702), "linear": ("identity", 1, 1)}
 
+# The largest share by which a soft cap may change logits of 4 standard deviations.
+MOST_CAP_CHANGE = 0.01
+
 
 @dataclasses.dataclass(frozen=True)
 class Attention:
@@ -50,6 +53,12 @@ class Attention:
         # A norm of queries and keys takes the scale of their weights out.
         weights = 1.0 if self.normalised else math.sqrt(self.query_variance * self.key_variance)
         return weights * self.logit_factor
+
+    @property
+    def cap_change(self) -> float:
+        """By what share the soft cap changes a logit of 4 standard deviations; 0 without one. Layers have no soft cap: blocks are
+        refused where this is not small."""
+        return 0.0 if self.soft_cap is None else (4 * self.query_key_std / self.soft_cap) ** 2 / 3
 
 
 @dataclasses.dataclass(frozen=True)

@@ -36,8 +36,9 @@ class Report:
     tokens           Propagated: norms, cosines and gradients at the start and after each block
     exponents        BlockExponents from equal tokens, of the whole depth
     entropy          AttentionEntropy of each block
-    tokens_apart     blocks after which the mean 1 - cosine still is at least `apart`, without a gap from the start
-    gradients_alive  blocks after which the squared gradient still is within a factor `alive` of that at the start
+    tokens_apart     blocks up to which the mean 1 - cosine stays at least `apart`
+    gradients_alive  blocks up to which squared gradients, those of relative changes (divided by q / q_0, as a last norm does), stay
+                     within a factor `alive` of 1
     sensitivities    a Sensitivity for each scale
     measured, measured_attention, activations   of a model, if activations were given; else None
     """
@@ -81,7 +82,7 @@ class Report:
             yield f"angles    {found.lambda_a_log.value:+.4f} a block: {_sign(found.lambda_a_log.value, 'chaotic', 'ordered')}"
         yield f"gradients {found.lambda_g.value:+.4f} a block: {_sign(found.lambda_g.value, 'exploding', 'vanishing')}"
         yield f"tokens stay apart (1 - cosine above {self.apart:g}) for {_blocks(self.tokens_apart, depth)}"
-        yield f"gradients stay alive (within a factor {self.alive:g}) for {_blocks(self.gradients_alive, depth)}"
+        yield f"gradients of relative changes stay alive (within a factor {self.alive:g}) for {_blocks(self.gradients_alive, depth)}"
         share = self.entropy.entropy / np.maximum(self.entropy.uniform, 1e-300)
         yield f"attention has {share.min():.0%} to {share.max():.0%} of the entropy of uniform weights"
 
@@ -110,7 +111,8 @@ def report(block: Block, tokens: int = 16, cosine: float = 0.0, start: ArrayLike
     tokens, cosine   how many tokens of norm block.start_norm start, and the cosine of two of them
     start            their Gram matrix X X^T / width, [n, n], in place of these
     beside           activations() of the model itself: theory starts from its tokens, and stands beside what is measured
-    apart, alive     the least mean 1 - cosine of tokens that count as apart; the largest factor by which squared gradients may change
+    apart, alive     the least mean 1 - cosine of tokens that count as apart; the largest factor by which squared gradients of relative
+                     changes may grow or shrink
     sensitivities    whether exponents are computed again for each scale, twice
 
     Progress counts blocks of the first run. Cost: that of propagate() and of block_exponents(), the latter 15 times with sensitivities.
@@ -126,7 +128,7 @@ def report(block: Block, tokens: int = 16, cosine: float = 0.0, start: ArrayLike
     found = propagate(block, gram, threads=threads, progress=progress)
     return Report(
         block, found, _exponents(block, len(gram), threads), attention_entropy(block.plans, found.grams),
-        _first(1 - found.cosine < apart), _first(np.abs(found.log_gradient) > math.log(alive)),
+        _blocks_before(1 - found.cosine < apart), _blocks_before(np.abs(_log_relative_gradient(found)) > math.log(alive)),
         _sensitivities(block, len(gram), threads) if sensitivities else (), apart, alive, measured, attention, beside)
 
 
@@ -162,9 +164,14 @@ def _sensitivities(block, tokens, threads):
     return tuple(found)
 
 
-def _first(beyond):
-    """The number of blocks before the first that is beyond."""
-    return int(np.argmax(beyond)) - 1 if beyond[1:].any() and not beyond[0] else (0 if beyond[0] else len(beyond) - 1)
+def _log_relative_gradient(found):
+    """ln of the squared gradient of relative changes: of X^l / sqrt(q_l) by X^0 / sqrt(q_0)."""
+    return found.log_gradient - np.log(found.q / found.q[0])
+
+
+def _blocks_before(beyond):
+    """The number of blocks before the first that goes beyond; 0 if the start does."""
+    return max(int(np.argmax(beyond)) - 1, 0) if beyond.any() else len(beyond) - 1
 
 
 def _behind(numbers):
@@ -182,5 +189,5 @@ def _blocks(count, depth):
 def _table(columns):
     yield "block" + "".join(f"{name:>{max(10, len(name) + 2)}s}" for name in columns)
     for row in range(len(columns["q"])):
-        yield f"{row:5d}" + "".join(
-            f"{'' if math.isnan(values[row]) else f'{values[row]:.4g}':>{max(10, len(name) + 2)}s}" for name, values in columns.items())
+        cells = [f"{'' if math.isnan(values[row]) else f'{values[row]:.4g}':>{max(10, len(name) + 2)}s}" for name, values in columns.items()]
+        yield (f"{row:5d}" + "".join(cells)).rstrip()
