@@ -19,10 +19,10 @@ from typing import Any, Callable, NamedTuple, Sequence
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from . import _core
+from . import _core, _layer_lists
 from ._arrays import numbers, one_of, real, whole
+from ._step_kernels import StepKernels
 from .finite import FiniteNetwork
-from .kernels import gram
 
 __all__ = ["FeatureStep", "FirstStep", "PARAMETRISATIONS", "SampledStep", "first_step", "sampled_step", "table", "with_depth_scaled"]
 
@@ -88,14 +88,14 @@ _RULES = {"ntk": _Rule(0.0, 0.0, False), "standard": _Rule(0.0, 0.0, True), "mup
 def with_depth_scaled(network: _core.Network) -> _core.Network:
     """The network whose residual branches have their factors divided by the root of the number of residual sums: what depth-muP
     does to the forward pass. A sum is residual if one of its branches has no layers."""
-    given = _unrolled(network)
+    given = _layer_lists.unrolled(network)
     count = sum(_is_residual(layer) for layer in given)
     for layer in given if count else ():
         if _is_residual(layer):
             for branch in layer["branches"]:
                 if branch["layers"]:
                     branch["scale"] = branch.get("scale", 1.0) / math.sqrt(count)
-    return _network(given)
+    return _layer_lists.network(given)
 
 
 def first_step(network: _core.Network, x: ArrayLike, y: ArrayLike, parametrisation: str = "mup", width: int = 1024,
@@ -110,30 +110,26 @@ def first_step(network: _core.Network, x: ArrayLike, y: ArrayLike, parametrisati
     width            of all layers but the readout, at least 1
     rate             of gradient descent: changes are proportional to it
 
-    Leading order in 1 / width, each number by itself. Under muP outputs at the start are 0 in the limit. ValueError for layers that have
-    positions or groups of channels. Cost: a few Gram matrices of the network for each of its layers.
+    Each number is the leading order in 1 / width. Changes of features behind nonlinearities have an error of about 1 % from 4096 draws of
+    slopes; all else follows from kernels alone. ValueError for layers that have positions or groups of channels. Cost: a few Gram matrices
+    of the network for each of its layers.
     """
     rule = _RULES[one_of(parametrisation, "parametrisation", PARAMETRISATIONS)]
     x, y = _data(x, y)
     width, rate = whole(width, "width", 1), real(rate, "rate")
-    given = _unrolled(with_depth_scaled(network) if rule.scales_branches else network)
+    given = _layer_lists.unrolled(with_depth_scaled(network) if rule.scales_branches else network)
     _check(given)
-    kernels = _Kernels(given, x, width, rule.trains_weights)
-    count, start = len(y), kernels.output()
+    kernels = StepKernels(given, x, width, rule.trains_weights)
+    count, start, tangent = len(y), kernels.covariance(len(given)), kernels.tangent(len(given))
     output_factor, rate_factor = float(width) ** (2 * rule.output_power), rate * float(width) ** rule.rate_power / count
-    # Squares of the error at the start; under muP outputs vanish beside the targets.
-    errors = np.outer(y, y) + (start if rule.output_power == 0 else 0)
-    tangent = output_factor * kernels.tangent(len(given))
-    features = []
-    for place in kernels.places:
-        change = kernels.tangent(place)
-        backward = output_factor * kernels.backward(place) / width
-        square = np.einsum("ab,ac,bc->", change, change, backward * errors) / count
-        features.append(FeatureStep(kernels.paths[place - 1], math.sqrt(np.trace(kernels.covariance(place)) / count),
-                                    rate_factor * math.sqrt(max(square, 0.0))))
-    moved = tangent @ errors @ tangent
-    return FirstStep(math.sqrt(output_factor * np.trace(start) / count), rate_factor * math.sqrt(np.trace(moved) / count), tuple(features),
-                     2 * rate / (rate_factor * float(np.linalg.eigvalsh(tangent)[-1])))
+    # The mean of products of the outputs' errors at the start.
+    errors = np.outer(y, y) + output_factor * start
+    squares = kernels.feature_changes(errors)
+    features = tuple(FeatureStep(path, math.sqrt(size), rate_factor * math.sqrt(output_factor / width * change))
+                     for path, size, change in squares)
+    moved = output_factor * math.sqrt(np.trace(tangent @ errors @ tangent) / count)
+    return FirstStep(math.sqrt(output_factor * np.trace(start) / count), rate_factor * moved, features,
+                     2 * rate / (rate_factor * output_factor * float(np.linalg.eigvalsh(tangent)[-1])))
 
 
 def sampled_step(network: _core.Network, x: ArrayLike, y: ArrayLike, parametrisation: str = "mup", width: int = 128,
@@ -143,7 +139,7 @@ def sampled_step(network: _core.Network, x: ArrayLike, y: ArrayLike, parametrisa
     rule = _RULES[one_of(parametrisation, "parametrisation", PARAMETRISATIONS)]
     x, y = _data(x, y)
     whole(networks, "networks", 2)
-    given = _unrolled(with_depth_scaled(network) if rule.scales_branches else network)
+    given = _layer_lists.unrolled(with_depth_scaled(network) if rule.scales_branches else network)
     _check(given)
     squares = np.array([_sampled_squares(given, x, y, rule, whole(width, "width", 1), real(rate, "rate"), whole(seed, "seed") + k)
                         for k in range(networks)])
@@ -168,65 +164,11 @@ def table(network_of: Callable[[int], _core.Network], x: ArrayLike, y: ArrayLike
     return "\n".join(lines)
 
 
-class _Kernels:
-    """Kernels behind the layers of a network, whose weights of one layer may learn faster than those of another."""
-
-    def __init__(self, given: list[dict[str, Any]], x: Numbers, width: int, trains_weights: bool) -> None:
-        self._given, self._x = given, x
-        self._width, self._trains_weights = width, trains_weights
-        self.paths = [f"layers[{k}]" for k in range(len(given))]
-        # Where features are looked at: behind dense layers and sums, which leave Gaussian channels.
-        self.places = [k + 1 for k in range(len(given) - 1) if given[k]["layer"] in ("dense", "sum")]
-
-    def covariance(self, place: int) -> Numbers:
-        return self._gram(self._given[:place], "nngp")
-
-    def output(self) -> Numbers:
-        return self._gram(self._given, "nngp")
-
-    def tangent(self, place: int) -> Numbers:
-        """The tangent kernel of the layers before this place, each layer with its own rate."""
-        if not self._trains_weights:
-            return self._gram(self._given[:place], "ntk")
-        return self._gram(_standard(self._given[:place], self._x.shape[1], self._width), "ntk")
-
-    def backward(self, place: int) -> Numbers:
-        """The mean product of gradients of the output with respect to the features of two inputs, summed over channels."""
-        # Biases that begin at 0 and are trained add 1 to the tangent kernel here, and nothing to the covariance.
-        bias = {"layer": "dense", "weight_variance": 0.0, "parametrisation": "standard", "input_width": 1, "zero_biases": True,
-                "trainable": "biases"}
-        probe = {"layer": "sum", "branches": [{"layers": []}, {"layers": [bias]}]}
-        return self._gram([*_frozen(self._given[:place]), probe, *_frozen(self._given[place:])], "ntk")
-
-    def _gram(self, given, kernel):
-        found = gram(_network(given), self._x, kernels=kernel, precision="double")
-        return np.asarray(found.nngp if kernel == "nngp" else found.ntk, float)
-
-
 def _data(x, y):
     x, y = numbers(x, name="x"), numbers(y, name="y").ravel()
     if x.ndim != 2 or len(x) != len(y):
         raise ValueError(f"x: expected inputs [n, channels] and as many targets, got shapes {x.shape} and {y.shape}")
     return x, y
-
-
-def _network(given):
-    return _core.Network.from_json(json.dumps({"widelimit": 1, "layers": given}))
-
-
-def _unrolled(network):
-    """The objects of the layers in network files, repetitions of the top written out."""
-    return _written_out(json.loads(network.to_json())["layers"])
-
-
-def _written_out(given):
-    found = []
-    for layer in given:
-        if layer["layer"] == "repeat":
-            found += [json.loads(json.dumps(inner)) for _ in range(layer["times"]) for inner in _written_out(layer["layers"])]
-        else:
-            found.append(layer)
-    return found
 
 
 def _is_residual(layer):
@@ -236,7 +178,7 @@ def _is_residual(layer):
 def _check(given):
     if not given or given[-1]["layer"] != "dense":
         raise ValueError(f"network: expected a dense layer at the end, the readout, got {given[-1]['layer'] if given else 'no layers'}")
-    for path, layer in _all_layers(given):
+    for path, layer in _layer_lists.all_layers(given):
         if layer["layer"] in _KINDS_WITHOUT_POSITIONS or "pool" in layer["layer"]:
             raise ValueError(f"{path}: expected layers that act on vectors, whose tangent kernels meet number by number, got "
                              f"{layer['layer']}: the change of its features mixes positions or channels")
@@ -250,43 +192,10 @@ def _check(given):
         raise ValueError("network: expected a dense layer before the first sum, which would have as many channels as the inputs")
 
 
-def _all_layers(given, prefix=""):
-    for k, layer in enumerate(given):
-        path = f"{prefix}layers[{k}]"
-        yield path, layer
-        for b, branch in enumerate(layer.get("branches", ())):
-            yield from _all_layers(branch["layers"], f"{path}.branches[{b}].")
-        if layer["layer"] == "repeat":
-            yield from _all_layers(layer["layers"], f"{path}.")
-
-
-def _mapped(given, change, reads_inputs=True):
-    """The layers with every dense one changed, in branches too, in the order in which they act. `change` is told whether a layer reads
-    the inputs, as the first one does (_check)."""
-    found = []
-    for layer in _written_out(given):
-        if layer["layer"] == "dense":
-            layer, reads_inputs = change(layer, reads_inputs), False
-        elif "branches" in layer:
-            layer = {**layer, "branches": [{**branch, "layers": _mapped(branch["layers"], change, reads_inputs)}
-                                           for branch in layer["branches"]]}
-        found.append(layer)
-    return found
-
-
-def _frozen(given):
-    return _mapped(given, lambda layer, first: {**layer, "trainable": "none"})
-
-
-def _standard(given, channels, width):
-    """The layers whose weights themselves are trained."""
-    return _mapped(given, lambda layer, first: {**layer, "parametrisation": "standard", "input_width": channels if first else width})
-
-
 def _sampled_squares(given, x, y, rule, width, rate, seed):
     """Mean squares of the change of features behind each layer, and of outputs, in one network."""
     step = 1e-6
-    network = FiniteNetwork(_network(given), (), x.shape[1], width, seed=seed)
+    network = FiniteNetwork(_layer_lists.network(given), (), x.shape[1], width, seed=seed)
     start, output_factor = network.parameters, float(width) ** rule.output_power
     before = output_factor * network(x)[:, 0]
     gradient = network.vector_jacobian(x, output_factor * (before - y)[:, None] / len(y))
@@ -294,7 +203,7 @@ def _sampled_squares(given, x, y, rule, width, rate, seed):
     moved = start - step * rate * float(width) ** rule.rate_power * speeds * gradient
     squares = []
     for place in [k + 1 for k in range(len(given) - 1) if given[k]["layer"] in ("dense", "sum")]:
-        part = FiniteNetwork(_network(given[:place]), (), x.shape[1], width, outputs=width, seed=seed)
+        part = FiniteNetwork(_layer_lists.network(given[:place]), (), x.shape[1], width, outputs=width, seed=seed)
         features = []
         for parameters in (start, moved):
             part.parameters = parameters[:len(part.parameters)]
@@ -307,7 +216,7 @@ def _sampled_squares(given, x, y, rule, width, rate, seed):
 def _speeds(given, channels, width):
     """By what the rate of each standard normal number is multiplied where the weights made of them are trained at rate 1."""
     found, places = [], []
-    _mapped(given, lambda layer, first: places.append((layer, channels if first else width)) or layer)
+    _layer_lists.mapped(given, lambda layer, first: places.append((layer, channels if first else width)) or layer)
     for k, (layer, inputs) in enumerate(places):
         outputs = 1 if k == len(places) - 1 else width
         found.append(np.full(inputs * outputs, inputs / layer.get("weight_variance", 1.0)))

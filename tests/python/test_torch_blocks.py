@@ -100,8 +100,8 @@ def test_first_norms_are_those_of_the_embeddings():
     for name in ("gpt2", "llama", "gemma", "gemma2", "gpt_neox", "bert"):
         configuration = CONFIGURATIONS[name]()
         block = propagation.block_from(configuration)
-        norms = [propagation.measure(propagation.activations(fresh(configuration, seed), gradients=False, **batch_of(name, seed)).layers).q[0]
-                 for seed in range(4)]
+        runs = [propagation.activations(fresh(configuration, seed), gradients=False, **batch_of(name, seed)) for seed in range(4)]
+        norms = [propagation.measure(run.layers).q[0] for run in runs]
         assert abs(np.mean(norms) / block.start_norm - 1) < 5 * math.sqrt(2 / (256 * 5 * 4)), name
 
 

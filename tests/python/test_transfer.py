@@ -50,28 +50,27 @@ def step_of_weights(width, parametrisation, seed, rate=1e-5):
 
 @pytest.mark.parametrize("parametrisation", ["ntk", "standard", "mup"])
 def test_sizes_are_those_of_networks_of_growing_width(parametrisation):
-    errors = []
-    for width in (64, 256, 1024):
-        networks = 24 if width < 1024 else 8
+    for width, networks in ((64, 32), (256, 32), (1024, 12)):
         squares = np.array([step_of_weights(width, parametrisation, seed) for seed in range(networks)])
         means, deviations = squares.mean(axis=0), squares.std(axis=0, ddof=1) / math.sqrt(networks)
         step = transfer.first_step(MLP, X, Y, parametrisation, width)
         limit = np.square([*(feature.change for feature in step.features), step.output_change])
         assert [feature.layer for feature in step.features] == ["layers[0]", "layers[2]"]
         assert (np.abs(means - limit) < 4 * deviations + 8 / width * limit).all(), (width, means / limit)
-        errors.append(np.abs(means / limit - 1).max())
-    assert errors[-1] < 0.15
+        # What the limit says is seen, and not lost in the scatter.
+        assert (deviations < 0.2 * limit).all()
 
 
 def test_features_move_with_muP_and_stand_still_without():
     wide, wider = ({name: transfer.first_step(MLP, X, Y, name, width) for name in ("ntk", "standard", "mup")} for width in (100, 400))
     ratio = {name: wider[name].features[-1].change / wide[name].features[-1].change for name in wide}
     assert ratio["ntk"] == pytest.approx(1 / 2, rel=1e-12)
-    assert ratio["mup"] == pytest.approx(1, rel=1e-12)
+    # Outputs at the start have a share of 1 / width in the errors.
+    assert ratio["mup"] == pytest.approx(1, rel=0.02)
     # Hidden weights learn by the width in the standard parametrisation: 4 / 2, but for the first layer's.
     assert ratio["standard"] == pytest.approx(2, rel=0.1)
     output = {name: wider[name].output_change / wide[name].output_change for name in wide}
-    assert output["ntk"] == output["mup"] == 1
+    assert output["ntk"] == 1 and output["mup"] == pytest.approx(1, rel=0.02)
     assert output["standard"] == pytest.approx(4, rel=0.1)
     rates = {name: wider[name].largest_rate / wide[name].largest_rate for name in wide}
     assert rates["ntk"] == rates["mup"] == 1 and rates["standard"] == pytest.approx(1 / 4, rel=0.1)
@@ -129,7 +128,8 @@ def test_tables_have_a_row_for_each_parametrisation_width_and_depth():
 @pytest.mark.parametrize("network, message", [
     (Network([layers.dense(), layers.relu()]), "network: expected a dense layer at the end, the readout, got relu"),
     (Network([layers.dense()]), "network: expected a layer with weights before the readout, got none"),
-    (Network([layers.conv([3]), layers.relu(), layers.flatten(), layers.dense()]), r"layers\[0\]: expected layers that act on vectors.*conv"),
+    (Network([layers.conv([3]), layers.relu(), layers.flatten(), layers.dense()]),
+     r"layers\[0\]: expected layers that act on vectors.*conv"),
     (Network([layers.sum([], [layers.dense(), layers.relu(), layers.dropout(0.5), layers.dense()]), layers.dense()]),
      r"layers\[0\].branches\[1\].layers\[2\]: expected layers that act on vectors.*dropout"),
     (Network([layers.sum([], [layers.dense()]), layers.dense()]), "network: expected a dense layer before the first sum"),

@@ -92,7 +92,8 @@ def _described(plans):
             words.append(f"{attention.key_value_heads} of keys and values")
         words += [word for word, holds in (
             ("causal", attention.causal), (f"window {attention.window}", attention.window), ("rotary", attention.frequencies),
-            ("normalised queries and keys", attention.normalised), (f"soft cap {attention.soft_cap:g} left out, {attention.cap_change:.2%} of logits", attention.soft_cap),
+            ("normalised queries and keys", attention.normalised), 
+            (f"soft cap {attention.soft_cap or 0:g} left out, {attention.cap_change:.2%} of logits", attention.soft_cap),
             ("parallel branches", plan.parallel)) if holds]
         words.append(f"{'gated ' if mlp.gated else ''}{mlp.activation} of {mlp.hidden}")
         count = sum(one == plan for one in plans)

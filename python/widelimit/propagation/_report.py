@@ -189,5 +189,6 @@ def _blocks(count, depth):
 def _table(columns):
     yield "block" + "".join(f"{name:>{max(10, len(name) + 2)}s}" for name in columns)
     for row in range(len(columns["q"])):
-        cells = [f"{'' if math.isnan(values[row]) else f'{values[row]:.4g}':>{max(10, len(name) + 2)}s}" for name, values in columns.items()]
+        cells = [f"{'' if math.isnan(values[row]) else f'{values[row]:.4g}':>{max(10, len(name) + 2)}s}"
+                 for name, values in columns.items()]
         yield (f"{row:5d}" + "".join(cells)).rstrip()
