@@ -10,7 +10,7 @@ import tempfile
 
 import numpy as np
 import widelimit
-from widelimit import heads, layers, predict, propagation, sde, stax
+from widelimit import heads, layers, predict, propagation, sde, stax, transfer
 
 random = np.random.default_rng(0)
 x, test = random.normal(size=(20, 3)), random.normal(size=(4, 3))
@@ -120,6 +120,17 @@ EXAMPLES = {
         "search": "widelimit.search([('bias', 0.01, 1, 'log')], lambda values: (values[0] - 0.3) ** 2, trials=8)[0].score",
         "stax": "stax.__all__[:5]",
         "taylor_expand": _PARAMS + "widelimit.taylor_expand(apply_fn, params, 1)(params, x)",
+        "transfer": "transfer.first_step(network, x, y, 'mup', width=512).output_change",
+    },
+    "widelimit.transfer": {
+        "FeatureStep": "transfer.first_step(network, x, y).features[0].change",
+        "FirstStep": "transfer.first_step(network, x, y, 'ntk', width=256).largest_rate",
+        "PARAMETRISATIONS": "transfer.PARAMETRISATIONS",
+        "SampledStep": "transfer.sampled_step(network, x, y, 'mup', width=32, networks=2).changes",
+        "first_step": "transfer.first_step(network, x, y, 'standard', width=256).output_change",
+        "sampled_step": "transfer.sampled_step(network, x, y, 'mup', width=32, networks=2)",
+        "table": "print(transfer.table(lambda depth: network, x, y, widths=(64, 256)))",
+        "with_depth_scaled": "transfer.with_depth_scaled(network)",
     },
     "widelimit.layers": {
         **{kind["name"]: _between(f"layers.{kind['name']}({_arguments(kind['example'])})") for kind in _ACTIVATIONS},

@@ -8,7 +8,7 @@
 Scripts for neural-tangents: `import widelimit as nt; from widelimit import stax, predict` (docs/python.md).
 """
 
-from . import experimental, heads, layers, predict, propagation, sde, stax
+from . import experimental, heads, layers, predict, propagation, sde, stax, transfer
 from ._calibration import (Calibration, CalibrationBin, ClassCalibration, calibration, class_probabilities,
                            fit_class_calibration)
 from ._core import (ArgumentError, Cancelled, DataError, Error, GradientFlow, Graph, Layer, Network, NetworkError,
@@ -30,5 +30,5 @@ __all__ = [
     "empirical_ntk_vp_fn", "experimental", "explain", "fit_class_calibration", "gram", "gram_diagonal", "gram_diagonal_vjp", "gram_gradient",
     "gram_jvp", "gram_number_vjp", "gram_vjp", "heads",
     "layers", "linearize", "median_distance", "monte_carlo_kernel_fn", "position_covariances", "position_variances", "predict",
-    "propagation", "sde", "search", "stax", "taylor_expand",
+    "propagation", "sde", "search", "stax", "taylor_expand", "transfer",
 ]

@@ -9,7 +9,8 @@ from widelimit import Network, layers, transfer
 
 RNG = np.random.default_rng(0)
 X = RNG.standard_normal((5, 7))
-Y = RNG.standard_normal(5)
+# Larger than the outputs at the start, which scatter from network to network.
+Y = 5 * RNG.standard_normal(5)
 MLP = Network([layers.dense(1.5), layers.relu(), layers.dense(2), layers.tanh(), layers.dense(0.8)])
 BIASED = Network([layers.dense(1.2, 0.3), layers.relu(), layers.dense(2, 0.2), layers.relu(), layers.dense(1, 0.1)])
 
