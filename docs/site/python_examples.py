@@ -237,6 +237,7 @@ EXAMPLES = {
             "activations": "propagation.activations([lambda x: x + np.tanh(x)], random.normal(size=(3, 6, 16)), gradients=False)",
             "attention_entropy": "propagation.attention_entropy(block.plans, np.array([propagation.start_gram(4)] * 2)).entropy",
             "block_from": "block.start_norm",
+            "critical_factors": "propagation.critical_factors('relative gradient', 'mlp_branch', block, tokens=4)",
             "report": "print(propagation.report(block, tokens=4, sensitivities=False))"}.items()},
         **{name: _TRANSFORMER + call for name, call in {
             "BlockExponents": "propagation.block_exponents(parameters.block(), tokens=8, depth=4).lambda_a_log",

@@ -243,6 +243,28 @@ def test_a_report_counts_the_blocks_for_which_tokens_stay_apart_and_gradients_al
         propagation.report(block.network)
 
 
+def test_exponents_vanish_at_critical_factors():
+    block = propagation.block_from(VIT).scaled(skip=0.8)
+    for which in ("angle", "gradient", "relative gradient"):
+        factors = propagation.critical_factors(which, "mlp_in", block, tokens=5)
+        assert len(factors) == 1
+        for factor in factors:
+            found = propagation.block_exponents(block.scaled(mlp_in=factor), 5, start_norm=None)
+            value = {"angle": found.lambda_a_log.value, "gradient": found.lambda_g.value,
+                     "relative gradient": found.lambda_g.value - found.norm_growth.value}[which]
+            assert abs(value) < 1e-7
+    # Without a fixed point of the norm, gradients of relative changes are others than gradients.
+    grows = propagation.block_from(VIT)
+    assert len(propagation.critical_factors("gradient", "skip", grows, tokens=5, low=0.5, high=2)) == 1
+    assert propagation.critical_factors("gradient", "mlp_in", grows, tokens=5).size == 0
+    with pytest.raises(ValueError, match="which: expected one of angle, gradient, relative gradient, got 'norm'"):
+        propagation.critical_factors("norm", "skip", block)
+    with pytest.raises(ValueError, match="low, high: expected a range of positive factors, got 2.0 and 1.0"):
+        propagation.critical_factors("angle", "skip", block, low=2, high=1)
+    with pytest.raises(TypeError, match="block: expected a Block"):
+        propagation.critical_factors("angle", "skip", block.network)
+
+
 def test_a_report_has_a_picture(tmp_path):
     pytest.importorskip("matplotlib")
     found = propagation.report(propagation.block_from(VIT), tokens=4, sensitivities=False)

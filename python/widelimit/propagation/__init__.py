@@ -19,6 +19,7 @@ from __future__ import annotations
 
 from ._activations import activations
 from ._block import Block, block_from
+from ._critical_factors import critical_factors
 from ._entropy import AttentionEntropy, attention_entropy
 from ._layer_activations import Activations
 from ._losses import LossFit, fit_losses
@@ -40,6 +41,6 @@ __all__ = [
     "Estimate", "Exponents", "FixedPoint", "LayerGradients", "LossFit", "Measured", "MeasuredAttention", "MeasuredGradient",
     "Parameters", "PhaseDiagram", "Propagated", "Report", "SampledBlock", "Sensitivity", "SimulatedTrajectory", "TokenSamples",
     "TokenState", "Trajectory", "WidthSpread", "activations", "attention_entropy", "block_exponents", "block_from", "collapsed_norm",
-    "critical", "critical_lines", "critical_values", "exponents", "fit_losses", "layer_gradients", "measure", "measure_attention",
-    "phase_diagram", "propagate", "report", "sample_block", "simulate_angle", "simulate_gradient", "simulate_groups",
-    "simulate_samples", "simulate_trajectory", "start_gram", "trajectory", "width_spread"]
+    "critical", "critical_factors", "critical_lines", "critical_values", "exponents", "fit_losses", "layer_gradients", "measure",
+    "measure_attention", "phase_diagram", "propagate", "report", "sample_block", "simulate_angle", "simulate_gradient",
+    "simulate_groups", "simulate_samples", "simulate_trajectory", "start_gram", "trajectory", "width_spread"]

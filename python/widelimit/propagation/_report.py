@@ -13,10 +13,11 @@ from .._arrays import real, whole
 from .._progress import Progress
 from ._block import Block
 from ._entropy import AttentionEntropy, attention_entropy
+from ._exponents_of_block import exponents_of_block
 from ._layer_activations import Activations
 from ._measured import Measured, MeasuredAttention, measure, measure_attention
 from ._plan import SCALES
-from ._repeated import BlockExponents, Propagated, block_exponents, collapsed_norm, propagate, start_gram
+from ._repeated import BlockExponents, Propagated, propagate, start_gram
 from ._types import Numbers
 
 
@@ -127,7 +128,7 @@ def report(block: Block, tokens: int = 16, cosine: float = 0.0, start: ArrayLike
     gram = start_gram(whole(tokens, "tokens", 2), block.start_norm, real(cosine, "cosine")) if start is None else np.asarray(start, float)
     found = propagate(block, gram, threads=threads, progress=progress)
     return Report(
-        block, found, _exponents(block, len(gram), threads), attention_entropy(block.plans, found.grams),
+        block, found, exponents_of_block(block, len(gram), threads), attention_entropy(block.plans, found.grams),
         _blocks_before(1 - found.cosine < apart), _blocks_before(np.abs(_log_relative_gradient(found)) > math.log(alive)),
         _sensitivities(block, len(gram), threads) if sensitivities else (), apart, alive, measured, attention, beside)
 
@@ -148,16 +149,10 @@ def _of_depth(block, depth):
     return block
 
 
-def _exponents(block, tokens, threads):
-    """From the norm that the block leaves unchanged, or from that of the embeddings."""
-    has_fixed_norm = block.is_repeated and collapsed_norm(block.network, tokens, threads) is not None
-    return block_exponents(block, tokens, start_norm=None if has_fixed_norm else block.start_norm, threads=threads)
-
-
 def _sensitivities(block, tokens, threads):
     step, found = 0.05, []
     for scale in SCALES:
-        more, less = (_exponents(block.scaled(**{scale: math.exp(sign * step)}), tokens, threads) for sign in (1, -1))
+        more, less = (exponents_of_block(block.scaled(**{scale: math.exp(sign * step)}), tokens, threads) for sign in (1, -1))
         angles = None if None in (more.lambda_a_log, less.lambda_a_log) else (
             more.lambda_a_log.value - less.lambda_a_log.value) / (2 * step)
         found.append(Sensitivity(scale, angles, (more.lambda_g.value - less.lambda_g.value) / (2 * step)))
