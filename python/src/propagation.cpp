@@ -219,15 +219,18 @@ nb::tuple critical_of(const nb::dict& told) {
 }
 
 /// (q, gap) of each state.
-nb::tuple trajectory_of(const nb::dict& told) {
-  const auto [transformer, start] = read_as("trajectory", told, [](ConfigReader& fields) {
+nb::tuple trajectory_of(const nb::dict& told, const ProgressFunction& progress) {
+  const auto read = read_as("trajectory", told, [](ConfigReader& fields) {
     const propagation::Transformer read = propagation::read_transformer(fields);
     return std::pair{read, propagation::read_start(fields)};
   });
-  return arrays_of_states(run_or_leave([network = transformer, tokens = start](std::stop_token) {
-    return propagation::mean_trajectory(BlockMap(network.parameters),
-                                        TokenState::from_cosine(tokens.q0.value(), tokens.c0),
-                                        network.blocks(), network.mask);
+  // Names of a structured binding cannot be captured.
+  const auto& transformer = read.first;
+  const auto& start = read.second;
+  return arrays_of_states(run_interruptibly([&](std::stop_token stop) {
+    return propagation::mean_trajectory(
+        BlockMap(transformer.parameters), TokenState::from_cosine(start.q0.value(), start.c0),
+        transformer.blocks(), transformer.mask, run_control_of(1, progress, std::move(stop)));
   }));
 }
 
@@ -345,7 +348,7 @@ void bind_closed_forms(nb::module_& module) {
       "check_parameters", [](const nb::dict& parameters) { static_cast<void>(transformer_of(parameters)); },
       "parameters"_a);
   module.def("block_of_parameters", &block_of, "parameters"_a, "causal"_a);
-  module.def("propagation_trajectory", &trajectory_of, "told"_a);
+  module.def("propagation_trajectory", &trajectory_of, "told"_a, "progress"_a.none());
   module.def("propagation_exponents", &exponents_of, "told"_a);
   module.def("phase_name", &propagation::phase_name, "lambda_a"_a, "lambda_g"_a);
   module.def("width_spread", &width_spread_of, "told"_a);

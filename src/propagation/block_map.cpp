@@ -4,13 +4,16 @@
 
 #include <cmath>
 #include <map>
+#include <optional>
 
 #include "numerics/finite_result.hpp"
+#include "propagation/angle_interpolation.hpp"
 #include "propagation/arguments.hpp"
 #include "propagation/skips.hpp"
 #include "propagation/square.hpp"
 #include "propagation/token_gram.hpp"
 #include "widelimit/numerics/memory.hpp"
+#include "widelimit/stop_request.hpp"
 
 namespace widelimit::propagation {
 
@@ -121,20 +124,32 @@ StateJacobian BlockMap::block_jacobian(const TokenState& state) const {
 }
 
 std::vector<TokenState> mean_trajectory(const BlockMap& map, const TokenState& start, Index blocks,
-                                        AttentionMask mask) {
+                                        AttentionMask mask, const RunControl& run) {
   if (mask == AttentionMask::full) return map.trajectory(start, blocks);
+  // Checks the start without the Gram matrix, whose eigenvalues would take n^3 operations.
+  static_cast<void>(map.trajectory(start, 0));
+  require_at_least("BlockMap::trajectory", "blocks", blocks, 0);
   const Index n = map.parameters().tokens;
   const auto entries = static_cast<double>(n) * static_cast<double>(n);
+  constexpr double matrices = 10;  // Of a block, its attention and its MLP at once.
   numerics::require_memory("tokens", fmt::format("a trajectory of {} tokens under a causal mask", n),
-                           static_cast<double>(blocks + 2) * entries * sizeof(double),
-                           "take fewer of them, or fewer blocks");
+                           matrices * entries * sizeof(double), "take fewer of them");
   // Under a mask tokens differ, so that the whole Gram matrix is iterated and then averaged.
   Matrix<double> gram = Matrix<double>::Constant(n, n, start.p());
   gram.diagonal().setConstant(start.q);
+  const StopRequest stop(run.stop);
   std::vector<TokenState> means;
-  for (const Matrix<double>& state : map.trajectory(gram, blocks, mask)) {
+  for (Index block = 0; block <= blocks; ++block) {
+    stop.check();
+    if (block > 0) {
+      gram = map.attention(gram, mask);
+      stop.check();
+      gram = map.mlp(gram);
+      map.require_norm_after(block, gram.diagonal().sum());
+      if (run.progress) run.progress(block, blocks);
+    }
     const auto tokens = static_cast<double>(n);
-    const double q = state.trace() / tokens, p = (state.sum() - state.trace()) / (tokens * (tokens - 1));
+    const double q = gram.trace() / tokens, p = (gram.sum() - gram.trace()) / (tokens * (tokens - 1));
     means.push_back({q, q - p});
   }
   return means;
@@ -156,12 +171,22 @@ Matrix<double> BlockMap::mlp(const Matrix<double>& gram) const {
   require_gram("BlockMap::mlp", gram);
   const double branch = square(parameters_.alpha_M), k_out = mlp_.statistics().k_out;
   const Matrix<double> cosines = cosines_of(gram);
+  const auto output_gap = [this](double gap) { return mlp_.output_gap(gap); };
   // Cosines repeat in Gram matrices of few groups, and the MLP is expensive: it is evaluated once for each.
-  std::map<double, double> outputs{{1, k_out}};  // of each different cosine
+  constexpr std::size_t most_direct = 1024;
+  std::map<double, double> gaps{{1, 0}};  // Of each different cosine.
+  std::optional<AngleInterpolation> interpolation;
+  bool is_settled = true;
   return squared_skip_M(parameters_) * gram + branch * cosines.unaryExpr([&](double cosine) {
-    const auto [entry, is_new] = outputs.try_emplace(cosine, 0);
-    if (is_new) entry->second = k_out - mlp_.output_gap(1 - cosine);
-    return entry->second;
+    if (interpolation) return k_out - (*interpolation)(1 - cosine);
+    const auto [entry, is_new] = gaps.try_emplace(cosine, 0);
+    if (is_new) entry->second = output_gap(1 - cosine);
+    // Where they do not repeat, one polynomial serves all; maps that have none are evaluated on.
+    if (gaps.size() > most_direct && is_settled) {
+      interpolation = AngleInterpolation::of(output_gap);
+      is_settled = interpolation.has_value();
+    }
+    return k_out - entry->second;
   });
 }
 

@@ -3,6 +3,8 @@
 #include <doctest/doctest.h>
 
 #include <cmath>
+#include <stop_token>
+#include <vector>
 
 #include "propagation/parameters_with.hpp"
 #include "widelimit/error.hpp"
@@ -221,4 +223,48 @@ TEST_CASE("block: wrong arguments are named") {
                        "softmax_second_moment: key_j must lie in [0, 2), got 2", ArgumentError);
   CHECK_THROWS_WITH_AS((void)attention_core(16, -1, 0.5),
                        "attention_core: sigma_A must be at least 0 and finite, got -1", ArgumentError);
+}
+
+TEST_CASE("trajectories under a causal mask: means of whole Gram matrices, with progress and a stop") {
+  Parameters parameters;
+  parameters.tokens = 60;
+  const BlockMap map(parameters);
+  const TokenState start = TokenState::from_cosine(1.2, 0.3);
+  const Matrix<double> gram = equal_gram(60, start);
+  std::vector<std::ptrdiff_t> done;
+  RunControl run;
+  run.progress = [&](std::ptrdiff_t block, std::ptrdiff_t all) {
+    CHECK(all == 3);
+    done.push_back(block);
+  };
+  const auto means = mean_trajectory(map, start, 3, AttentionMask::causal, run);
+  CHECK(done == std::vector<std::ptrdiff_t>{1, 2, 3});
+  const auto grams = map.trajectory(gram, 3, AttentionMask::causal);
+  REQUIRE(means.size() == 4);
+  for (std::size_t l = 0; l < 4; ++l) {
+    CHECK(means[l].q == doctest::Approx(grams[l].diagonal().mean()).epsilon(1e-12));
+    CHECK(means[l].p() == doctest::Approx((grams[l].sum() - grams[l].trace()) / (60 * 59)).epsilon(1e-12));
+  }
+  std::stop_source source;
+  run.stop = source.get_token();
+  run.progress = [&](std::ptrdiff_t, std::ptrdiff_t) { source.request_stop(); };
+  CHECK_THROWS_AS(mean_trajectory(map, start, 3, AttentionMask::causal, run), Cancelled);
+}
+
+TEST_CASE("MLP of many different cosines: entries are those of pairs alone") {
+  Parameters parameters;
+  parameters.tokens = 60;
+  parameters.sigma_w = 2;
+  const BlockMap map(parameters);
+  Matrix<double> gram = equal_gram(60, TokenState::from_cosine(1.2, 0.25));
+  // After two blocks under a causal mask nearly all of the 1770 cosines differ.
+  gram = map.trajectory(gram, 2, AttentionMask::causal).back();
+  const Matrix<double> all = map.mlp(gram);
+  for (Index i = 0; i < 60; i += 7)
+    for (Index j = 0; j < i; j += 5) {
+      const Matrix<double> pair{{gram(i, i), gram(i, j)}, {gram(j, i), gram(j, j)}};
+      const Matrix<double> alone = map.mlp(pair);
+      CHECK(all(i, j) == doctest::Approx(alone(0, 1)).epsilon(1e-11));
+      CHECK(all(i, i) == doctest::Approx(alone(0, 0)).epsilon(1e-12));
+    }
 }

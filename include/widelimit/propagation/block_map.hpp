@@ -4,6 +4,7 @@
 
 #include "widelimit/propagation/attention_map.hpp"
 #include "widelimit/propagation/mlp_map.hpp"
+#include "widelimit/run_control.hpp"
 
 namespace widelimit::propagation {
 
@@ -46,9 +47,11 @@ class BlockMap {
   [[nodiscard]] std::vector<Matrix<double>> trajectory(const Matrix<double>& start, Index blocks,
                                                        AttentionMask mask = AttentionMask::full) const;
 
+  /// NumericalError unless the norm after a block is in the range of double.
+  void require_norm_after(Index block, double norm) const;
+
  private:
   void require_state(const char* where, const TokenState& state) const;
-  void require_norm_after(Index block, double norm) const;
 
   Parameters parameters_;
   MlpMap mlp_;
@@ -56,9 +59,11 @@ class BlockMap {
 
 /// Mean squared norm of the tokens and mean dot product of pairs at the start, where all are alike, and
 /// after each block. Under a causal mask tokens differ from then on, and whole Gram matrices are carried
-/// along: O(n^2) for each block. Errors are those of BlockMap::trajectory.
+/// along: O(n^2) for each block, and memory for ten of them (ArgumentError names the tokens). Errors are those of
+/// BlockMap::trajectory. Progress counts blocks, and a stop is noticed within half of one.
 [[nodiscard]] std::vector<TokenState> mean_trajectory(const BlockMap& map, const TokenState& start,
-                                                      Index blocks, AttentionMask mask);
+                                                      Index blocks, AttentionMask mask,
+                                                      const RunControl& run = {});
 
 /// The same derivative in the basis (q, p).
 [[nodiscard]] Eigen::Matrix2d in_norm_and_product(const StateJacobian& jacobian);

@@ -184,10 +184,13 @@ class BlockMap:
                 for q, gap, eigenvalue, stability in self._map.fixed_points()]
 
 
-def trajectory(parameters: Parameters, depth: int = 16, q0: float = 1, c0: float = 0, causal: bool = False) -> Trajectory:
+def trajectory(parameters: Parameters, depth: int = 16, q0: float = 1, c0: float = 0, causal: bool = False,
+               progress: Progress = None) -> Trajectory:
     """Norms and angles after each block of tokens with norm q0 and cosine c0, -1 / (n - 1) .. 1: a Trajectory of
-    [depth + 1] numbers, from BlockMap."""
-    return Trajectory(*_core.propagation_trajectory(told(parameters, depth=depth, q0=q0, c0=c0, causal=causal)))
+    [depth + 1] numbers, from BlockMap. Progress counts blocks; under a causal mask a block costs some tens of nanoseconds times the
+    square of the tokens, of which whole matrices are kept."""
+    return Trajectory(*_core.propagation_trajectory(
+        told(parameters, depth=depth, q0=q0, c0=c0, causal=causal), teller(progress, "steps")))
 
 
 class Exponents(NamedTuple):
