@@ -8,7 +8,7 @@
 Scripts for neural-tangents: `import widelimit as nt; from widelimit import stax, predict` (docs/python.md).
 """
 
-from . import experimental, heads, layers, predict, propagation, sde, stax, transfer
+from . import convert, experimental, heads, layers, predict, propagation, sde, stax, transfer
 from ._calibration import (Calibration, CalibrationBin, ClassCalibration, calibration, class_probabilities,
                            fit_class_calibration)
 from ._core import (ArgumentError, Cancelled, DataError, Error, GradientFlow, Graph, Layer, Network, NetworkError,
@@ -20,6 +20,7 @@ from .derivatives import gram_diagonal_vjp, gram_gradient, gram_jvp, gram_number
 from .finite import FiniteNetwork
 from .kernels import (Gram, ShortenedAttention, check_laws, check_limit, explain, gram, gram_diagonal, median_distance,
                       position_covariances, position_variances)
+from .convert import from_flax, from_onnx, from_torch
 from .models import Model, search
 from .stax import Kernel
 
