@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from ._axes import BATCH, CHANNEL, Atom
+from ._functions import slope_of
 from ._encodings import encoded, shifted_channels
 from ._nodes import make
 from ._positions import broadcast, joined, mapped
@@ -20,10 +21,19 @@ from ._trace import Constant, Operation, refuse
 def elementwise(state: Any, operation: Operation, value: Any) -> Any:
     function = operation.attributes["function"]
     if isinstance(value, Signal):
-        return applied(value, function, operation.place)
+        slope = slope_of(function) if value.rows is not None else None
+        if slope is not None:
+            return replace(value, rows=replace(value.rows, matrix=slope * value.rows.matrix))
+        return _with_root(applied(value, function, operation.place), value, function)
     if isinstance(value, Logits):
         return state.attention.elementwise(operation, value)
     return state.norms.root(operation, value)
+
+
+def _with_root(result, value, function):
+    """Remembers of which value this is the square."""
+    probe = np.array([-1.5, 0.7])
+    return replace(result, root=value) if np.allclose(function(probe), probe**2) else result
 
 
 def add(state: Any, operation: Operation, a: Any, b: Any) -> Any:
@@ -135,7 +145,8 @@ def multiply(state: Any, operation: Operation, a: Any, b: Any) -> Any:
     a, b = aligned(a, b, place)
     if a.node is b.node:
         first, second = effective(a), effective(b)
-        return Signal(a.node, a.dims, 1.0, lambda z: first(z) * second(z))
+        is_square = a.function is b.function and a.scale == b.scale
+        return Signal(a.node, a.dims, 1.0, lambda z: first(z) * second(z), root=a if is_square else None)
     a, b = settled(a, place), settled(b, place)
     return scaled(multiplied([a.node, b.node], a.dims, place), a.scale * b.scale)
 
@@ -158,8 +169,7 @@ def times_constant(signal: Signal, constant: Constant, place: str) -> Signal:
     if kinds == {"channel", "position"} and _is_head_table(signal, values, varying):
         from ._shapes import as_rows
 
-        k = next(k for k in varying if any(atom.axis == CHANNEL for atom in signal.dims[k]))
-        return _rows_times(as_rows(signal, k, place), values, varying, place)
+        return _rows_times(as_rows(signal, place), values, varying, place)
     raise refuse(place, f"a constant that varies along {' and '.join(sorted(kinds))} is multiplied",
                  "multiply by one number, or by learned weights")
 
@@ -222,7 +232,7 @@ def power(state: Any, operation: Operation, a: Any, b: Any) -> Any:
     exponent = float(b.values.ravel()[0])
     if isinstance(a, Statistic):
         return state.norms.root(operation, a, exponent)
-    return applied(a, lambda z: np.asarray(z, float) ** exponent, operation.place)
+    return _with_root(applied(a, lambda z: np.asarray(z, float) ** exponent, operation.place), a, lambda z: z**exponent)
 
 
 def _extreme(choose):

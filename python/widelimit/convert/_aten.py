@@ -11,8 +11,7 @@ from . import functions
 from .functions import _erf as erf
 from .functions import _logistic as logistic
 from ._matrices import adaptive_windows, average_windows, padded, resized
-
-Step = tuple  # (kind, inputs, attributes); inputs are tensors, Constants, or earlier steps by their index
+from ._steps import FIRST, Earlier, Step, refused
 
 UNARY: dict[str, Callable[..., Any]] = {
     "relu": lambda z: np.maximum(z, 0), "tanh": np.tanh, "sigmoid": logistic, "silu": lambda z: z * logistic(z), "erf": erf, "sin": np.sin,
@@ -56,10 +55,6 @@ ARRANGING = SAME | {"t", "transpose", "permute", "view", "_unsafe_view", "reshap
                     "as_strided", "movedim", "narrow", "roll"}
 
 
-def refused(reason: str, advice: str) -> list[Step]:
-    return [("refused", (), {"reason": reason, "advice": advice})]
-
-
 def _mm(a, b):
     return [("contract", (a, b), {"batch": ((), ()), "contracting": ((1,), (0,))})]
 
@@ -74,12 +69,13 @@ def _matvec(a, b):
 
 def _addmm(c, a, b, beta=1, alpha=1):
     if (beta, alpha) != (1, 1):
-        return [*_mm(a, b), ("multiply", (0, float(alpha)), {}), ("multiply", (c, float(beta)), {}), ("add", (1, 2), {})]
-    return [*_mm(a, b), ("add", (0, c), {})]
+        return [*_mm(a, b), ("multiply", (FIRST, float(alpha)), {}), ("multiply", (c, float(beta)), {}), ("add", (Earlier(1), Earlier(2)), {})]
+    return [*_mm(a, b), ("add", (FIRST, c), {})]
 
 
 def _baddbmm(c, a, b, beta=1, alpha=1):
-    return [*_bmm(a, b), ("multiply", (0, float(alpha)), {}), ("add", (1, c), {})] if beta else [*_bmm(a, b), ("multiply", (0, float(alpha)), {})]
+    steps = [*_bmm(a, b), ("multiply", (FIRST, float(alpha)), {})]
+    return [*steps, ("add", (Earlier(1), c), {})] if beta else steps
 
 
 def _convolution(x, weight, bias, stride, padding, dilation, transposed, output_padding, groups):
@@ -93,7 +89,7 @@ def _maps(x, matrices):
     """Matrices along the last dimensions, one behind the other."""
     first, steps = x.ndim - len(matrices), []
     for k, matrix in enumerate(matrices):
-        steps.append(("axis_map", (len(steps) - 1 if steps else x,), {"dimension": first + k, "matrix": matrix}))
+        steps.append(("axis_map", (Earlier(len(steps) - 1) if steps else x,), {"dimension": first + k, "matrix": matrix}))
     return steps
 
 
@@ -140,7 +136,7 @@ def _mean(kind):
 def _variance(power):
     def steps(x, dimensions=None, correction=1, keepdim=False):
         steps = _mean("variance")(x, dimensions, keepdim)
-        return steps if power == 1 else [*steps, ("elementwise", (0,), {"function": np.sqrt, "name": "sqrt"})]
+        return steps if power == 1 else [*steps, ("elementwise", (FIRST,), {"function": np.sqrt, "name": "sqrt"})]
     return steps
 
 
@@ -169,7 +165,7 @@ def _batch_norm(x, weight, bias, mean, variance, *rest):
     steps = []
     for kind, vector in (("subtract", mean), ("multiply", root), ("multiply", weight), ("add", bias)):
         if vector is not None and not (kind in ("subtract", "add") and not vector.any()):
-            steps.append((kind, (len(steps) - 1 if steps else x, _as_channels(vector, x)), {}))
+            steps.append((kind, (Earlier(len(steps) - 1) if steps else x, _as_channels(vector, x)), {}))
     return steps
 
 
@@ -185,7 +181,7 @@ def _take(x, dimension=0, begin=None, end=None, step=1):
 
 def _select(x, dimension, index):
     shape = [size for k, size in enumerate(x.shape) if k != dimension % x.ndim]
-    return [*_take(x, dimension, index % x.shape[dimension], index % x.shape[dimension] + 1), ("reshape", (0,), {"shape": tuple(shape)})]
+    return [*_take(x, dimension, index % x.shape[dimension], index % x.shape[dimension] + 1), ("reshape", (FIRST,), {"shape": tuple(shape)})]
 
 
 def _squeeze(x, dimensions=None):
@@ -209,7 +205,7 @@ def _transpose(x, a, b):
 def _flip(x, dimensions):
     steps = []
     for k in dimensions:
-        steps.append(("axis_map", (len(steps) - 1 if steps else x,), {"dimension": k % x.ndim, "matrix": np.eye(x.shape[k])[::-1].copy()}))
+        steps.append(("axis_map", (Earlier(len(steps) - 1) if steps else x,), {"dimension": k % x.ndim, "matrix": np.eye(x.shape[k])[::-1].copy()}))
     return steps
 
 
@@ -217,7 +213,7 @@ def _roll(x, shifts, dimensions):
     steps = []
     for shift, k in zip(shifts, dimensions):
         matrix = np.roll(np.eye(x.shape[k]), shift, 0)
-        steps.append(("axis_map", (len(steps) - 1 if steps else x,), {"dimension": k % x.ndim, "matrix": matrix}))
+        steps.append(("axis_map", (Earlier(len(steps) - 1) if steps else x,), {"dimension": k % x.ndim, "matrix": matrix}))
     return steps
 
 
@@ -245,12 +241,12 @@ def _repeat(x, repeats):
     shape = (1,) * (len(repeats) - x.ndim) + tuple(x.shape)
     if any(size != 1 and count != 1 for size, count in zip(shape, repeats)):
         return refused("values are repeated along a dimension that they have", "repeat along a new dimension (expand)")
-    return [("reshape", (x,), {"shape": shape}), ("expand", (0,), {"shape": tuple(s * r for s, r in zip(shape, repeats))})]
+    return [("reshape", (x,), {"shape": shape}), ("expand", (FIRST,), {"shape": tuple(s * r for s, r in zip(shape, repeats))})]
 
 
 STEPS: dict[str, Callable[..., list[Step]]] = {
     "mm": _mm, "bmm": _bmm, "mv": _matvec, "dot": _matvec, "addmm": _addmm, "baddbmm": _baddbmm, "convolution": _convolution,
-    "addmv": lambda c, a, b, beta=1, alpha=1: [*_matvec(a, b), ("add", (0, c), {})],
+    "addmv": lambda c, a, b, beta=1, alpha=1: [*_matvec(a, b), ("add", (FIRST, c), {})],
     "avg_pool1d": _average_pool(1), "avg_pool2d": _average_pool(2), "avg_pool3d": _average_pool(3),
     "_adaptive_avg_pool2d": _adaptive, "_adaptive_avg_pool3d": _adaptive, "adaptive_avg_pool1d": _adaptive,
     "upsample_nearest1d": _resize(False), "upsample_nearest2d": _resize(False), "upsample_nearest3d": _resize(False),
@@ -275,9 +271,22 @@ STEPS: dict[str, Callable[..., list[Step]]] = {
     "_log_softmax": lambda *_: refused("log-softmax couples all channels", "leave it out and take the logits (outputs)"),
     "native_channel_shuffle": lambda x, groups: refused("channels of groups are shuffled", "use one group"),
     "pixel_shuffle": lambda x, factor: refused("channels become positions (pixel shuffle)", "use a transposed convolution"),
-    "_prelu_kernel": lambda x, weight: _prelu(x, weight),
+    "stack": lambda parts, dimension=0: _stack(parts, dimension), "_prelu_kernel": lambda x, weight: _prelu(x, weight), "glu": lambda x, dimension=-1: _glu(x, dimension),
     "linalg_vector_norm": lambda *_, **__: refused("the length of a vector of channels grows with their number", "use an RMS norm"),
 }
+
+
+def _glu(x, dimension=-1):
+    half, k = x.shape[dimension] // 2, dimension % x.ndim
+    return [("slice", (x,), {"dimension": k, "indices": np.arange(half)}),
+            ("slice", (x,), {"dimension": k, "indices": np.arange(half, 2 * half)}),
+            ("elementwise", (Earlier(1),), {"function": logistic, "name": "sigmoid"}), ("multiply", (FIRST, Earlier(2)), {})]
+
+
+def _stack(parts, dimension):
+    k = dimension % (parts[0].ndim + 1)
+    steps = [("reshape", (part,), {"shape": (*part.shape[:k], 1, *part.shape[k:])}) for part in parts]
+    return [*steps, ("concat", tuple(Earlier(j) for j in range(len(parts))), {"dimension": k})]
 
 
 def _prelu(x, weight):

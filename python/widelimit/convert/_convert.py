@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from typing import Any
+from typing import Any, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -102,7 +102,7 @@ def _notes(output, rows):
 
 def from_torch(module: Any, example: Any, *, parametrisation: str = "standard", width_multiplier: float = 1.0,
                variances: dict[str, float] | None = None, layout: str = "auto", batch_axis: int = 0, one_hot: bool = False,
-               untie: bool = False) -> ConvertedNetwork:
+               untie: bool = False, fixed: Sequence[str] = ()) -> ConvertedNetwork:
     """The infinite-width limit of a module of PyTorch as a Network; see docs/convert.md.
 
     module, example     a torch.nn.Module, and a batch of its inputs, on which it is run once; of a tuple the first tensor is the
@@ -116,28 +116,30 @@ def from_torch(module: Any, example: Any, *, parametrisation: str = "standard", 
     batch_axis          of the example
     one_hot             inputs are indices of an embedding; the network takes one-hot vectors
     untie               parameters that are used at several places are taken as different ones
+    fixed               names of parameters whose numbers stay as they are (a graph's matrix, sinusoids)
 
     ConversionError, a NetworkError, names the submodule that has no limit, why, and what one may do.
     """
     from ._torch import trace
 
-    return converted(trace(module, example, batch_axis), parametrisation=parametrisation, width_multiplier=width_multiplier,
+    return converted(trace(module, example, batch_axis, tuple(fixed)), parametrisation=parametrisation, width_multiplier=width_multiplier,
                      variances=variances, layout=layout, batch_axis=batch_axis, one_hot=one_hot, untie=untie)
 
 
-def from_flax(module: Any, example: Any, **options: Any) -> ConvertedNetwork:
-    """The limit of a module of Flax (NNX); arguments as of from_torch."""
+def from_flax(module: Any, example: Any, *, fixed: Sequence[str] = (), **options: Any) -> ConvertedNetwork:
+    """The limit of a module of Flax (NNX), read by its jaxpr; arguments as of from_torch. Modules with dropout or batch norm
+    must be in evaluation (module.eval())."""
     from ._flax import trace
 
-    return converted(trace(module, example), **_with_defaults(options))
+    return converted(trace(module, example, tuple(fixed)), **_with_defaults(options))
 
 
-def from_onnx(file: Any, example: Any = None, **options: Any) -> ConvertedNetwork:
-    """The limit of a network in an ONNX file (a path, or a ModelProto); arguments as of from_torch. example: inputs for dimensions
-    that the file leaves open; [2, ...] of standard normal numbers if left out."""
+def from_onnx(file: Any, example: Any = None, *, fixed: Sequence[str] = (), **options: Any) -> ConvertedNetwork:
+    """The limit of a network in an ONNX file (a path, or a ModelProto); arguments as of from_torch, example: a batch of inputs, standard
+    normal numbers of the file's shape if left out. Floating-point tensors of the file are taken as parameters, but for those in fixed."""
     from ._onnx import trace
 
-    return converted(trace(file, example), **_with_defaults(options))
+    return converted(trace(file, example, tuple(fixed)), **_with_defaults(options))
 
 
 def _with_defaults(options):
@@ -145,5 +147,5 @@ def _with_defaults(options):
                 "untie": False}
     unknown = set(options) - set(defaults)
     if unknown:
-        raise TypeError(f"unexpected argument {sorted(unknown)[0]!r}; there are {', '.join(defaults)}")
+        raise TypeError(f"unexpected argument {sorted(unknown)[0]!r}; there are {', '.join((*defaults, 'fixed'))}")
     return {**defaults, **options}

@@ -41,6 +41,7 @@ class Node:
     data: dict[str, Any] = field(default_factory=dict)
     key: Any = None
     spine: tuple["Node", ...] = ()
+    functions: dict[Any, Any] = field(default_factory=dict)  # Nodes of functions of this one, each made once.
 
     def size(self, axis: Any) -> int:
         return dict(self.axes).get(axis, 1)

@@ -10,6 +10,7 @@ import numpy as np
 from ._arithmetic import times_constant
 from ._axes import BATCH, CHANNEL
 from ._encodings import centred, encoded, shifted_channels
+from ._functions import slope_of
 from ._nodes import CENTRED, OTHER, SHIFTED, make
 from ._signals import Signal, Statistic, effective, scaled, settled
 from ._trace import Constant, Operation, refuse
@@ -70,6 +71,16 @@ def group_norm(state: Any, operation: Operation, value: Any, gain: Any, shift: A
     return affine(state, result, gain, shift, place)
 
 
+def group_of_norm(state: Any, operation: Operation, value: Any) -> Signal:
+    """A norm over all dimensions behind the second, which counts groups of channels."""
+    place, atoms = operation.place, [atom for dimension in value.dims[2:] for atom in dimension]
+    inner = int(np.prod([atom.size for atom in atoms if atom.axis == CHANNEL], dtype=int))
+    if inner == 1 and value.node.channels > 1:
+        raise refuse(place, "an instance norm (a norm of every channel by itself) has random numbers for norms", "use a group norm of few groups")
+    axes = tuple(axis for axis, _ in value.node.axes)
+    return normalised(value, "layer_norm", operation.attributes["epsilon"], axes, place)
+
+
 def affine(state: Any, signal: Signal, gain: Constant | None, shift: Constant | None, place: str) -> Signal:
     """Gains and shifts of channels, given as constants that broadcast to the signal."""
     if gain is not None:
@@ -93,20 +104,14 @@ class Written:
             raise refuse(place, "a sum over channels grows with the width", "take the mean")
         _check_all_channels(signal, atoms, place)
         over = tuple(dict.fromkeys(atom.axis for atom in atoms if atom.axis != CHANNEL))
-        base, probe = replace(signal, scale=1.0, function=None), np.array([-1.5, 0.7, 2.0])
-        values = effective(signal)(probe)
         if operation.kind == "variance":
-            if not np.allclose(values, values[0] / probe[0] * probe):
-                base, values = settled(signal, place), probe
-            return Statistic(scaled(base, float(values[0] / probe[0])), "variance", signal.dims, over=over)
-        if np.allclose(values, values[0] / probe[0] * probe):
-            return Statistic(scaled(base, float(values[0] / probe[0])), "mean", signal.dims, over=over)
-        ratio = values / probe**2
-        if np.allclose(ratio, ratio[0]) and ratio[0] > 0:
+            return Statistic(signal, "variance", signal.dims, over=over)
+        if slope_of(effective(signal)) is not None or signal.root is None:
+            return Statistic(signal, "mean", signal.dims, over=over)
+        if signal.root is not None:
             if signal.node.kind == "centring":
                 return Statistic(signal.node.data["base"], "variance", signal.dims, over=over)
-            return Statistic(scaled(base, float(np.sqrt(ratio[0]))), "square", signal.dims, over=over)
-        raise refuse(place, "a mean over channels of a nonlinearity is taken", "take means over positions")
+            return Statistic(signal.root, "square", signal.dims, over=over)
 
     def plus(self, operation: Operation, a: Any, b: Any, sign_a: float, sign_b: float) -> Any:
         """x - mean, number + epsilon, and E[x^2] - E[x]^2."""
@@ -145,20 +150,30 @@ class Written:
 
     @staticmethod
     def _norm(operation, signal, statistic):
+        """value / root(statistic), both of one value but for factors."""
         place = operation.place
         is_centred = signal.node.kind == "centring"
-        value = signal.node.data["base"] if is_centred else replace(signal, scale=1.0, function=None)
-        if not np.isclose(statistic.power, -0.5) or not _same(value, replace(statistic.base, scale=value.scale)):
+        value, base = signal.node.data["base"] if is_centred else signal, statistic.base
+        ratio = _ratio(value, base)
+        if not np.isclose(statistic.power, -0.5) or ratio is None:
             raise refuse(place, "channels are multiplied with a number made of the mean of channels", "use a norm")
         if statistic.kind != ("variance" if is_centred else "square"):
             raise refuse(place, "a value and the deviation that it is divided by are not both centred", "use a layer norm or an RMS norm")
-        inner = scaled(statistic.base, 1.0)
-        result = normalised(replace(inner, dims=signal.dims), "layer_norm" if is_centred else "rms_norm", statistic.epsilon,
+        result = normalised(replace(base, dims=signal.dims), "layer_norm" if is_centred else "rms_norm", statistic.epsilon,
                             statistic.over, place)
-        factor = effective(signal)(np.ones(1))[0] * (value.scale if is_centred else 1.0) / statistic.base.scale
-        return affine(None, scaled(result, float(factor)), statistic.gain, None, place)
+        factor = ratio * (float(effective(signal)(np.ones(1))[0]) if is_centred else 1.0)
+        return affine(None, scaled(result, factor), statistic.gain, None, place)
+
+
+def _ratio(a, b):
+    """a / b where that is one number, else None."""
+    first, second = (effective(signal)(np.array([-1.5, 0.7, 1.1])) for signal in (a, b))
+    if a.node is not b.node or not second.any():
+        return None
+    ratio = float(first @ second / (second @ second))
+    return ratio if np.allclose(first, ratio * second) else None
 
 
 def _same(a, b):
-    probe = np.array([-1.5, 0.7])
-    return a.node is b.node and np.allclose(effective(a)(probe), effective(b)(probe))
+    ratio = _ratio(a, b)
+    return ratio is not None and np.isclose(ratio, 1)

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ._axes import BATCH, CHANNEL, Atom, atoms_of, renamed, whole
+from ._axes import BATCH, CHANNEL, Atom, atoms_of, renamed
 from ._nodes import Node, make
 from ._signals import Signal, settled
 from ._trace import refuse
@@ -84,16 +84,6 @@ def _ordered(node, axes, place):
     return make("map", (node,), place, axes=tuple(zip(axes, sizes)), full=np.eye(len(taken))[taken])
 
 
-def position_axes(signal: Signal) -> list[Any]:
-    """The axes of positions in dims, each once, in their order."""
-    found: list[Any] = []
-    for dimension in signal.dims:
-        for atom in dimension:
-            if atom.axis not in (BATCH, CHANNEL) and atom.axis not in found:
-                found.append(atom.axis)
-    return found
-
-
 def as_axes(signal: Signal, dimensions: list[int], place: str) -> tuple[Signal, list[Any]]:
     """The signal with exactly one whole axis, or none of size 1, in each of these dimensions."""
     for k in dimensions:
@@ -114,25 +104,26 @@ def _parts(signal, axis):
 
 
 def broadcast(signal: Signal, axes: tuple[tuple[Any, int], ...], place: str) -> Signal:
-    """The same values at every position of the axes that the signal does not have."""
+    """The same values at every position of the axes that the signal has lost."""
     signal = settled(signal, place)
-    node = signal.node
-    if dict(node.axes) == dict(axes):
-        return signal
-    names = [name for name, _ in node.axes]
-    sizes = [size for _, size in axes]
-    index = np.zeros(sizes, int)
-    for name, size in node.axes:
-        k = [axis for axis, _ in axes].index(name)
-        position = np.arange(size).reshape([-1 if j == k else 1 for j in range(len(sizes))])
-        index = index + position * int(np.prod([node.size(other) for other in names[names.index(name) + 1:]]))
-    full = np.zeros((index.size, int(np.prod([size for _, size in node.axes]))))
-    full[np.arange(index.size), index.ravel()] = 1
-    return replace(signal, node=make("map", (node,), place, axes=axes, full=full))
+    node = _kept(signal.node, place)
+    sizes = dict(axes)
+    if [name for name, _ in node.axes] != [name for name, _ in axes]:
+        raise refuse(place, "a value without positions meets one with positions that it was not made of",
+                     "take the mean of positions and broadcast it to the same positions")
+    matrices = {name: np.ones((sizes[name], 1)) for name, size in node.axes if size != sizes[name]}
+    return replace(signal, node=make("map", (node,), place, axes=axes, matrices=matrices))
 
 
-def placed(node: Node, dims: Any) -> Signal:
-    return Signal(node, dims)
-
-
-__all__ = ["as_axes", "broadcast", "joined", "mapped", "parted", "position_axes", "whole", "without"]
+def _kept(node, place):
+    """The node with the axes of one position that it, or what it is made of, has left out."""
+    if node.kind == "index":
+        return _kept(node.parents[0], place)
+    if node.kind in ("input", "shape", "flatten", "positions") or "full" in node.data:
+        return node
+    parents = tuple(_kept(parent, place) for parent in node.parents)
+    if all(parent is before for parent, before in zip(parents, node.parents)):
+        return node
+    missing = [pair for pair in parents[0].axes if pair[0] not in dict(node.axes) and pair[1] == 1]
+    axes = tuple((name, node.size(name)) for name, _ in parents[0].axes if name in dict(node.axes) or (name, 1) in missing)
+    return make(node.kind, parents, node.place, axes=axes, channels=node.channels, law=node.law, key=node.key, **node.data)

@@ -7,20 +7,19 @@ from typing import Any
 
 import numpy as np
 
-from ._axes import BATCH, CHANNEL, Atom, renamed, reshaped, shape_of, size_of
-from ._nodes import Node, make
-from ._positions import as_axes, broadcast, joined, mapped
+from ._axes import BATCH, CHANNEL, Atom, renamed, reshaped, size_of
+from ._positions import as_axes, mapped
 from ._signals import HeadMap, Logits, Signal, Statistic, settled, unscaled
 from ._trace import Constant, Operation, refuse
 from ._weights import concatenated
 
 
 def reshape(state: Any, operation: Operation, value: Any) -> Any:
-    return replace(value, dims=reshaped(value.dims, operation.attributes["shape"], operation.place))
+    return _with_rows_in_order(replace(value, dims=reshaped(value.dims, operation.attributes["shape"], operation.place)))
 
 
 def permute(state: Any, operation: Operation, value: Any) -> Any:
-    return replace(value, dims=tuple(value.dims[k] for k in operation.attributes["order"]))
+    return _with_rows_in_order(replace(value, dims=tuple(value.dims[k] for k in operation.attributes["order"])))
 
 
 def expand(state: Any, operation: Operation, value: Any) -> Any:
@@ -62,7 +61,7 @@ def _channels(state, signal, k, indices, place):
     atom = signal.dims[k][0]
     inner = atom.stride == 1 and atom.size < signal.node.channels
     if inner or signal.rows is not None:
-        return _of_rows(as_rows(signal, k, place), k, lambda matrix, at: np.take(matrix, indices, at))
+        return _of_rows(as_rows(signal, place), k, lambda matrix, at: np.take(matrix, indices, at))
     digits = np.arange(signal.node.channels) // atom.stride % atom.size
     chosen = np.concatenate([np.flatnonzero(digits == index) for index in indices]) if atom.stride == 1 else \
         np.flatnonzero(np.isin(digits, indices))
@@ -78,16 +77,39 @@ def _channels(state, signal, k, indices, place):
     return replace(signal, node=node, dims=renamed(signal.dims, change))
 
 
-def as_rows(signal: Signal, k: int, place: str) -> Signal:
-    """A signal whose channels of a head, in dimension k, are rows of a matrix."""
+def as_rows(signal: Signal, place: str) -> Signal:
+    """A signal whose channels of a head are rows of a matrix. The outermost atom of channels counts heads."""
     if signal.rows is not None:
         return signal
     signal = settled(signal, place)
-    if signal.function is not None or len(signal.dims[k]) != 1 or signal.dims[k][0].axis != CHANNEL or signal.dims[k][0].stride != 1:
+    atoms = [atom for dimension in signal.dims for atom in dimension if atom.axis == CHANNEL]
+    heads = max(atoms, key=lambda atom: atom.stride)
+    inner = [atom for atom in atoms if atom is not heads]
+    if not inner:
         raise refuse(place, "a part of a head's channels is taken from what is no head", "cut channels into heads first")
-    size = signal.dims[k][0].size
-    dims = signal.dims[:k] + ((Atom(("row", 0), 1, size),),) + signal.dims[k + 1:]
-    return replace(signal, dims=dims, rows=HeadMap(np.eye(size)[None], None, size))
+    falling = sorted(inner, key=lambda atom: -atom.stride)
+    matrix = np.eye(heads.stride).reshape(1, *(atom.size for atom in falling), heads.stride)
+    matrix = np.transpose(matrix, [0, *(1 + falling.index(atom) for atom in inner), len(inner) + 1])
+    dims = renamed(signal.dims, lambda atom: Atom(("row", inner.index(atom)), 1, atom.size) if atom in inner else atom)
+    return _with_rows_in_order(replace(signal, dims=dims, rows=HeadMap(matrix, None, heads.stride)))
+
+
+def _with_rows_in_order(signal: Any) -> Any:
+    """The matrix with one axis of rows for each dimension of dims that has rows, in their order."""
+    if not isinstance(signal, Signal) or signal.rows is None:
+        return signal
+    matrix = signal.rows.matrix
+    atoms = [[atom for atom in dimension if _is_row(atom)] for dimension in signal.dims]
+    flat = [atom for found in atoms for atom in found]
+    falling = sorted(flat, key=lambda atom: (atom.axis[1], -atom.stride))
+    matrix = matrix.reshape(len(matrix), *(atom.size for atom in falling), matrix.shape[-1])
+    matrix = np.transpose(matrix, [0, *(1 + falling.index(atom) for atom in flat), matrix.ndim - 1])
+    sizes = [size_of(tuple(found)) for found in atoms if found]
+    matrix = matrix.reshape(len(matrix), *sizes, matrix.shape[-1])
+    names = iter(range(len(sizes)))
+    dims = tuple((Atom(("row", next(names)), 1, size_of(tuple(found))),) if found else dimension
+                 for found, dimension in zip(atoms, signal.dims))
+    return replace(signal, dims=dims, rows=replace(signal.rows, matrix=matrix))
 
 
 def _of_rows(signal, k, change):
@@ -120,18 +142,11 @@ def axis_map(state: Any, operation: Operation, value: Any) -> Any:
 
 def mapped_single(state, operation, value):
     """A map [out, 1] of one position."""
-    k, matrix = operation.attributes["dimension"], operation.attributes["matrix"]
-    value = settled(value, operation.place)
+    k, matrix, place = operation.attributes["dimension"], operation.attributes["matrix"], operation.place
+    value = settled(value, place)
     if len(matrix) == 1:
         return replace(value, scale=value.scale * float(matrix[0, 0]))
-    name = ("grown", k)
-    axes = (*value.node.axes, (name, len(matrix)))
-    # New axes stand in the order of the tensor's dimensions.
-    order = {atom.axis: j for j, dimension in enumerate(value.dims) for atom in dimension}
-    axes = tuple(sorted(axes, key=lambda pair: order.get(pair[0], k)))
-    grown = broadcast(value, axes, operation.place)
-    dims = value.dims[:k] + ((Atom(name, 1, len(matrix)),),) + value.dims[k + 1:]
-    return mapped(replace(grown, dims=dims), name, np.diag(matrix[:, 0]), operation.place)
+    raise refuse(place, f"one position becomes {len(matrix)}", "broadcast it where it is added or multiplied")
 
 
 def concat(state: Any, operation: Operation, *values: Any) -> Any:
@@ -158,16 +173,18 @@ def _is_head(signal, k):
 
 
 def _concat_rows(signals, k, place):
-    signals = [as_rows(signal, k, place) for signal in signals]
-    if any(signal.node is not signals[0].node or signal.scale != signals[0].scale for signal in signals):
+    signals = [as_rows(signal, place) for signal in signals]
+    if any(signal.node is not signals[0].node or signal.dims[:k] != signals[0].dims[:k] for signal in signals):
         raise refuse(place, "parts of different heads' channels are concatenated", "concatenate parts of one head")
-    count = max(len(signal.rows.matrix) for signal in signals)
-    matrices = [np.broadcast_to(signal.rows.matrix, (count, *signal.rows.matrix.shape[1:])) for signal in signals]
-    at, axis = row_axis(signals[0], k), next((s.rows.axis for s in signals if s.rows.axis is not None), None)
-    matrix = np.concatenate(matrices, at)
-    first = signals[0]
-    dims = first.dims[:k] + ((Atom(first.dims[k][0].axis, 1, matrix.shape[at]),),) + first.dims[k + 1:]
-    return replace(first, dims=dims, rows=HeadMap(matrix, axis, first.rows.size))
+    count, at = max(len(signal.rows.matrix) for signal in signals), row_axis(signals[0], k)
+    is_new = not signals[0].dims[k]
+    matrices = [signal.scale * (np.expand_dims(signal.rows.matrix, at) if is_new else signal.rows.matrix) for signal in signals]
+    matrix = np.concatenate([np.broadcast_to(m, (count, *m.shape[1:])) for m in matrices], at)
+    axis, first = next((s.rows.axis for s in signals if s.rows.axis is not None), None), signals[0]
+    dims = renamed(first.dims, lambda atom: Atom(("row", atom.axis[1] + (is_new and atom.axis[1] >= at - 1)), 1, atom.size)
+                   if _is_row(atom) else atom)
+    dims = dims[:k] + ((Atom(("row", at - 1), 1, matrix.shape[at]),),) + dims[k + 1:]
+    return replace(first, dims=dims, scale=1.0, rows=HeadMap(matrix, axis, first.rows.size))
 
 
 def _concat_channels(signals, values, k, place):
@@ -234,6 +251,3 @@ def maximum_over(state: Any, operation: Operation, value: Any) -> Any:
     if isinstance(value, Logits):
         return state.attention.reduced(operation, value)
     raise refuse(operation.place, "a maximum over positions or channels has no limit in closed form", "take the mean (average pooling)")
-
-
-__all__ = ["Node", "axis_map", "concat", "expand", "joined", "make", "maximum_over", "permute", "reduced", "reshape", "shape_of", "take"]

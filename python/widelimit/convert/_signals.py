@@ -20,6 +20,7 @@ class Signal:
     function   pending elementwise operations, None for none
     rows       of queries and keys: a linear map of the channels of a head, [positions or 1, rows..., channels], whose rows
                are the atoms ('row', k) of dims. None for none
+    root       the value of which this is the square, where it is one
     """
 
     node: Node
@@ -27,6 +28,7 @@ class Signal:
     scale: float = 1.0
     function: Function | None = None
     rows: "HeadMap | None" = None
+    root: "Signal | None" = None
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -91,9 +93,9 @@ def effective(signal: Signal) -> Function:
 def scaled(signal: Signal, factor: float) -> Signal:
     """factor times the signal."""
     if signal.function is None:
-        return replace(signal, scale=signal.scale * factor)
+        return replace(signal, scale=signal.scale * factor, root=None)
     before = signal.function
-    return replace(signal, function=lambda z: factor * before(z))
+    return replace(signal, root=None, function=lambda z: factor * before(z))
 
 
 def applied(signal: Signal, function: Function, place: str) -> Signal:
@@ -101,13 +103,20 @@ def applied(signal: Signal, function: Function, place: str) -> Signal:
     before = signal.function
     if signal.rows is not None:
         raise refuse(place, "a nonlinearity acts on parts of a head's channels", "apply it to all channels")
-    return replace(signal, function=function if before is None else lambda z: function(before(z)))
+    return replace(signal, root=None, function=function if before is None else lambda z: function(before(z)))
 
 
 def settled(signal: Signal, place: str) -> Signal:
     """The signal with its function as a node. A scale may remain."""
     if signal.function is None:
         return signal
+    known = signal.node.functions.setdefault((signal.function, signal.scale), [])
+    if not known:
+        known.append(_settled(signal, place))
+    return replace(known[0], dims=signal.dims)
+
+
+def _settled(signal, place):
     function = effective(signal)
     slope = slope_of(function)
     if slope is not None:

@@ -11,8 +11,9 @@ from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_flatten
 
-from ._aten import ARRANGING, BINARY, SAME, STEPS, UNARY, WITH_PARAMETERS, refused
+from ._aten import ARRANGING, BINARY, SAME, STEPS, UNARY, WITH_PARAMETERS
 from ._matrices import padded
+from ._steps import FIRST, Earlier, refused, written
 from ._trace import Constant, ConversionError, Operation, Parameter, Trace, Variable
 
 _MAKING = {"empty_like", "zeros_like", "ones_like", "full_like", "rand_like", "randn_like", "new_zeros", "new_ones", "new_full",
@@ -23,7 +24,7 @@ _SEVERAL = {"split", "split_with_sizes", "chunk", "unbind", "unsafe_split", "uns
 class _Recorder(TorchDispatchMode):
     """Writes down ATen's operations, and follows which tensors depend on the input and which are parameters."""
 
-    def __init__(self, module: torch.nn.Module, example: torch.Tensor) -> None:
+    def __init__(self, module: torch.nn.Module, example: torch.Tensor, fixed: tuple[str, ...]) -> None:
         super().__init__()
         self.operations: list[Operation] = []
         self.stack: list[str] = []
@@ -34,6 +35,8 @@ class _Recorder(TorchDispatchMode):
         self._versions: dict[int, int] = {}
         self._noise: dict[int, float] = {}
         for name, parameter in module.named_parameters(remove_duplicate=True):
+            if name in fixed:
+                continue
             entries = np.arange(parameter.numel()).reshape(tuple(parameter.shape))
             self._parameters[id(parameter)] = Parameter(name, entries, parameter.requires_grad, _numpy(parameter).ravel())
 
@@ -124,7 +127,7 @@ class _Recorder(TorchDispatchMode):
             return refused("values are rounded", "divide without rounding")
         alpha = kwargs.get("alpha", 1)
         if alpha != 1:
-            return [("multiply", (second, float(alpha)), {}), (BINARY[name], (first, 0), {})]
+            return [("multiply", (second, float(alpha)), {}), (BINARY[name], (first, FIRST), {})]
         return [(BINARY[name], (first, second), {})]
 
     def _split(self, name, args, kwargs, result):
@@ -134,7 +137,7 @@ class _Recorder(TorchDispatchMode):
         for part in result:
             size = 1 if name == "unbind" else part.shape[dimension]
             steps = [("slice", (whole,), {"dimension": dimension, "indices": np.arange(first, first + size)})]
-            parts.append(steps + ([("reshape", (0,), {"shape": tuple(part.shape)})] if name == "unbind" else []))
+            parts.append(steps + ([("reshape", (FIRST,), {"shape": tuple(part.shape)})] if name == "unbind" else []))
             first += size
         return parts
 
@@ -158,16 +161,9 @@ class _Recorder(TorchDispatchMode):
             for part, tensor in zip(steps, result):
                 self._write(part, tensor, "")
             return
-        outputs: list[Variable] = []
         tensors = [leaf for leaf in tree_flatten(result)[0] if isinstance(leaf, torch.Tensor)]
-        for kind, inputs, attributes in steps:
-            read = tuple(outputs[value] if type(value) is int else self._tensor(value) for value in inputs)
-            is_last = len(outputs) == len(steps) - 1
-            shape = tuple(tensors[0].shape) if is_last else _shape(kind, read, attributes)
-            outputs.append(Variable(shape))
-            self.operations.append(Operation(kind, read, outputs[-1], attributes, self.place))
-        if tensors and outputs:
-            self._variables[id(tensors[0])] = outputs[-1], self._versions.get(self._storage(tensors[0]), 0)
+        output = written(self.operations, steps, self._tensor, tuple(tensors[0].shape), self.place)
+        self._variables[id(tensors[0])] = output, self._versions.get(self._storage(tensors[0]), 0)
 
     def _constant(self, function, name, args, kwargs, result, tensors):
         """Follows parameters through what is computed of them alone."""
@@ -198,7 +194,7 @@ class _Recorder(TorchDispatchMode):
         steps, count = [], len(pad) // 2
         for k in range(count):
             matrix = padded(value.shape[value.ndim - 1 - k], pad[2 * k], pad[2 * k + 1], "circular")
-            steps.append(("axis_map", (len(steps) - 1 if steps else value,), {"dimension": value.ndim - 1 - k, "matrix": matrix}))
+            steps.append(("axis_map", (Earlier(len(steps) - 1) if steps else value,), {"dimension": value.ndim - 1 - k, "matrix": matrix}))
         self._keep.append(result)
         self._write(steps, result, "")
 
@@ -235,26 +231,6 @@ def _numpy(tensor):
     return array.to(torch.float64).numpy() if array.is_floating_point() else array.numpy()
 
 
-def _shape(kind, inputs, attributes):
-    """The shape that an operation leaves which is not an operation of ATen itself."""
-    if kind in ("reshape", "expand"):
-        return attributes["shape"]
-    shapes = [value.shape if isinstance(value, Variable) else value.values.shape for value in inputs if value is not None]
-    if kind == "contract":
-        (batch_a, batch_b), (over_a, over_b) = attributes["batch"], attributes["contracting"]
-        a, b = shapes[:2]
-        return (*(a[k] for k in batch_a), *(size for k, size in enumerate(a) if k not in (*batch_a, *over_a)),
-                *(size for k, size in enumerate(b) if k not in (*batch_b, *over_b)))
-    if kind == "axis_map":
-        return tuple(len(attributes["matrix"]) if k == attributes["dimension"] else size for k, size in enumerate(shapes[0]))
-    if kind == "slice":
-        return tuple(len(attributes["indices"]) if k == attributes["dimension"] else size for k, size in enumerate(shapes[0]))
-    if kind in ("mean", "sum", "max", "variance"):
-        gone, keep = attributes["dimensions"], attributes["keep"]
-        return tuple(1 if k in gone else size for k, size in enumerate(shapes[0]) if keep or k not in gone)
-    return tuple(np.broadcast_shapes(*shapes))
-
-
 @contextmanager
 def _named_places(module: torch.nn.Module, stack: list[str]) -> Iterator[None]:
     with ExitStack() as hooks:
@@ -279,7 +255,7 @@ def _plain_attention() -> Iterator[None]:
             switch(before)
 
 
-def trace(module: torch.nn.Module, example: Any, batch_axis: int) -> Trace:
+def trace(module: torch.nn.Module, example: Any, batch_axis: int, fixed: tuple[str, ...] = ()) -> Trace:
     """The operations of module(*example). The first tensor of a tuple is the input, all else stays as it is."""
     others = tuple(example[1:]) if isinstance(example, (tuple, list)) else ()
     example = torch.as_tensor(example[0] if isinstance(example, (tuple, list)) else example)
@@ -288,7 +264,7 @@ def trace(module: torch.nn.Module, example: Any, batch_axis: int) -> Trace:
     if example.shape[batch_axis] < 2:  # A batch of one cannot be told from a dimension that the module adds.
         example = torch.cat([example] * 2, batch_axis)
     example = example.detach().clone()
-    recorder = _Recorder(module, example)
+    recorder = _Recorder(module, example, fixed)
 
     @contextmanager
     def paused():

@@ -65,10 +65,11 @@ class Operation:
     slice        x; dimension, indices
     axis_map     x; dimension, matrix [out, in]
     concat       inputs; dimension
-    mean, sum, max    x; dimensions, keep
+    mean, sum, max, variance    x; dimensions, keep
     softmax      x; dimension
     layer_norm, rms_norm    x, gain, shift or None; dimensions, epsilon
     group_norm   x [n, C, ...], gain, shift; groups, epsilon
+    group_of_norm   x [n, groups, ...]; epsilon: over all dimensions behind the second
     dropout      x; rate
     attention    q, k, v [..., heads, positions, channels], mask or None; causal, scale
     where        condition, a, b

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from . import _arithmetic, _contractions, _norms, _shapes
 from ._attention import Attention
 from ._axes import BATCH, CHANNEL, whole
@@ -12,6 +14,16 @@ from ._nodes import RAW, Node, every_node, make
 from ._signals import Logits, Signal, Statistic, settled, unscaled
 from ._trace import Constant, ConversionError, Operation, Trace, Variable, refuse
 from ._weights import Parts
+
+
+def _needed(trace):
+    """The operations that the output depends on."""
+    needed, kept = {trace.output}, []
+    for operation in reversed(trace.operations):
+        if operation.output in needed:
+            needed.update(value for value in operation.inputs if isinstance(value, Variable))
+            kept.append(operation)
+    return kept[::-1]
 
 
 def _dropout(state, operation, value):
@@ -37,7 +49,7 @@ _HANDLERS = {
     "permute": _shapes.permute, "expand": _shapes.expand, "slice": _shapes.take, "axis_map": _shapes.axis_map, "concat": _shapes.concat,
     "mean": _shapes.reduced, "sum": _shapes.reduced, "variance": _shapes.reduced, "max": _shapes.maximum_over,
     "softmax": lambda state, operation, value: state.attention.softmax(operation, value), "layer_norm": _norms.norm_operation,
-    "rms_norm": _norms.norm_operation, "group_norm": _norms.group_norm, "dropout": _dropout, "refused": _refused,
+    "rms_norm": _norms.norm_operation, "group_norm": _norms.group_norm, "group_of_norm": _norms.group_of_norm, "dropout": _dropout, "refused": _refused,
 }
 
 
@@ -52,7 +64,7 @@ class Translation:
         self.root = make("input", (), "the input", axes=axes, channels=1 if channel is None else shape[channel], law=RAW)
         names = {batch: BATCH, channel: CHANNEL}
         self._values[trace.input] = Signal(self.root, tuple(whole(names.get(k, k), size) for k, size in enumerate(shape)))
-        for k, operation in enumerate(trace.operations):
+        for k, operation in enumerate(_needed(trace)):
             try:
                 self._values[operation.output] = self._computed(operation)
             except ConversionError as error:
@@ -115,7 +127,7 @@ def _check(output, untie):
             raise refuse(node.place, "the mean over channels is taken away outside of a norm", "use a layer norm")
         for part in (node, *_projections(node)):
             for weight in (part.data.get("weight"), part.data.get("bias")):
-                if weight is not None:
+                if weight is not None and np.ptp(weight.values) > 0:  # Zeros that a file keeps once are no tie.
                     seen.setdefault(weight.name, []).append(part)
     for name, nodes in seen.items():
         if not untie:
