@@ -120,9 +120,12 @@ def _plus_constant(state, operation, signal, sign, constant):
         raise refuse(place, "a constant that differs from input to input is added", "leave it out")
     if not values.any() and constant.parameter is None:
         return signal
-    if constant.parameter is None and values.size == 1 or (constant.parameter is not None and values.size == 1 and signal.node.channels > 1):
-        number = sign * float(values.ravel()[0])
+    if constant.number is not None and (constant.parameter is None or (values.size == 1 and signal.node.channels > 1)):
+        number = sign * constant.number
         return applied(signal, lambda z: z + number, place)
+    if signal.node.kind == "norm" and not values.any() and all(
+            atom.axis == CHANNEL for k, size in enumerate(values.shape) if size > 1 for atom in signal.dims[k]):
+        return signal  # A norm's shifts, whose gradients are left out as those of its gains.
     if signal.function is None and constant.parameter is not None and kinds <= {"channel"}:
         biased = shifted_channels(signal, constant, place)
         if biased is not None:
@@ -217,8 +220,8 @@ def divide(state: Any, operation: Operation, a: Any, b: Any) -> Any:
         return state.attention.divided(operation, a, b)
     if isinstance(b, Statistic):
         return state.norms.times(operation, a, replace(b, power=-b.power))
-    if isinstance(a, Constant) and a.values.size == 1:
-        number = float(a.values.ravel()[0])
+    if isinstance(a, Constant) and a.number is not None:
+        number = a.number
         return applied(b, lambda z: number / z, place)
     if isinstance(a, Signal) and isinstance(b, Signal) and b.function is not None and a.node is b.node:
         first, second = effective(a), effective(b)
@@ -227,9 +230,9 @@ def divide(state: Any, operation: Operation, a: Any, b: Any) -> Any:
 
 
 def power(state: Any, operation: Operation, a: Any, b: Any) -> Any:
-    if not isinstance(b, Constant) or b.values.size != 1:
+    if not isinstance(b, Constant) or b.number is None:
         raise refuse(operation.place, "a power that depends on the input", "use a constant power")
-    exponent = float(b.values.ravel()[0])
+    exponent = b.number
     if isinstance(a, Statistic):
         return state.norms.root(operation, a, exponent)
     return _with_root(applied(a, lambda z: np.asarray(z, float) ** exponent, operation.place), a, lambda z: z**exponent)
@@ -243,8 +246,8 @@ def _extreme(choose):
             return a  # A variance that is kept above 0, or above a number below it.
         if isinstance(a, Logits):
             return state.attention.extreme(operation, a, b)
-        if isinstance(b, Constant) and b.values.size == 1:
-            number = float(b.values.ravel()[0])
+        if isinstance(b, Constant) and b.number is not None:
+            number = b.number
             return applied(a, lambda z: choose(z, number), operation.place)
         if isinstance(b, Signal):
             a, b = aligned(a, b, operation.place)
@@ -263,9 +266,9 @@ def where(state: Any, operation: Operation, condition: Any, a: Any, b: Any) -> A
     if isinstance(condition, Constant) and any(isinstance(value, Logits) for value in (a, b)):
         return state.attention.where(operation, condition, a, b)
     sources = [value for value in (condition, a, b) if isinstance(value, Signal)]
-    if sources and all(isinstance(value, Signal) or (isinstance(value, Constant) and value.values.size == 1) for value in (condition, a, b)) \
+    if sources and all(isinstance(value, Signal) or (isinstance(value, Constant) and value.number is not None) for value in (condition, a, b)) \
             and all(source.node is sources[0].node for source in sources):
-        parts = [effective(value) if isinstance(value, Signal) else (lambda z, number=float(value.values.ravel()[0]): number + 0 * z)
+        parts = [effective(value) if isinstance(value, Signal) else (lambda z, number=value.number: number + 0 * z)
                  for value in (condition, a, b)]
         return Signal(sources[0].node, sources[0].dims, 1.0, lambda z: np.where(parts[0](z) != 0, parts[1](z), parts[2](z)))
     if isinstance(condition, Constant) and isinstance(a, Signal) and isinstance(b, Constant) and not b.values.any():

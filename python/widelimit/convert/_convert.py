@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .. import _core
+from ..kernels import explain
 from ._emit import Emission
 from ._nodes import every_node
 from ._parametrisation import Parametrisation
@@ -50,6 +51,10 @@ def converted(trace: Trace, *, parametrisation: str, width_multiplier: float, va
     network._one_hot = translation.root.channels if channel is None else None
     network._order = None if channel is None else (batch_axis % rank, *(k for k in range(rank) if k not in (batch_axis % rank, channel)), channel)
     shape = tuple(size for _, size in translation.root.axes)
+    try:
+        explain(network, shape, translation.root.channels)
+    except _core.NetworkError as error:
+        raise ConversionError(f"{trace.name}: the layers that it became do not fit together: {error}") from error
     rows = tuple(emission.rows.values())
     network.report = Report(rows, _notes(translation.output, rows), shape, translation.root.channels, parametrisation)
     unknown = [row.parameter for row in rows if row.variance.rule == "measured"]

@@ -9,7 +9,7 @@ import numpy as np
 
 from ._axes import BATCH, CHANNEL, Atom
 from ._nodes import CENTRED, GAUSSIAN, OTHER, RAW, SHIFTED, Node, WeightRecord, make
-from ._positions import as_axes
+from ._positions import as_axes, mapped
 from ._signals import Signal, settled, unscaled
 from ._sums import summed
 from ._trace import Constant, Operation, refuse
@@ -102,6 +102,11 @@ def concat_positions(state: Any, values: tuple[Any, ...], k: int, operation: Ope
         else:
             nodes.append(make("map", (signal.node,), place, axes=((axis, 1), *signal.node.axes), full=np.eye(
                 int(np.prod([size for _, size in signal.node.axes])))))
+    parts = [_part_of(node, axis) for node in nodes]
+    if all(base is parts[0][0] and matrix is not None for base, matrix in parts):
+        moved = mapped(replace(main, node=parts[0][0], dims=_resized(main.dims, axis, parts[0][0].size(axis))), axis,
+                       np.concatenate([matrix for _, matrix in parts]), place)
+        return moved
     rest = {tuple((name, size) for name, size in node.axes if name != axis) for node in nodes}
     if len(rest) > 1:
         raise refuse(place, "values with different other positions are put one after the other", "bring them to one shape")
@@ -111,6 +116,24 @@ def concat_positions(state: Any, values: tuple[Any, ...], k: int, operation: Ope
                 law=laws.pop() if len(laws) == 1 else OTHER, axis=axis)
     dims = tuple((Atom(axis, 1, total),) if j == k else dimension for j, dimension in enumerate(main.dims))
     return Signal(node, dims)
+
+
+def _resized(dims, axis, size):
+    """dims as they are where the axis has another size."""
+    return tuple((Atom(axis, 1, size),) if dimension and dimension[0].axis == axis else dimension for dimension in dims)
+
+
+def _part_of(node, axis):
+    """What a node takes positions along one axis of, and their matrix; None where it does something else."""
+    if node.kind == "index" and node.data["axis"] == axis:
+        return _part_of(node.parents[0], axis)
+    if node.kind == "map" and set(node.data.get("matrices", {None: 0})) <= {axis}:
+        base, inner = _part_of(node.parents[0], axis)
+        matrix = node.data["matrices"].get(axis)
+        return base, inner if matrix is None else matrix @ inner
+    if node.kind == "map" and "full" in node.data and len(node.axes) == 1 and node.axes[0][0] == axis and node.parents[0].kind == "index":
+        return _part_of(node.parents[0], axis)
+    return node, np.eye(node.size(axis)) if axis in dict(node.axes) else None
 
 
 def _as_named(node, name, wanted):

@@ -101,7 +101,7 @@ class _Reader:
         """The submodule whose parameters were read last is where an operation belongs."""
         for value in inputs:
             if isinstance(value, Constant) and value.parameter is not None:
-                self._place = "module." + value.parameter.name.rpartition(".")[0]
+                self._place = ("module." + value.parameter.name.rpartition(".")[0]).rstrip(".")
 
     @staticmethod
     def _computed(equation, name, inputs):

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ._arithmetic import times_constant
-from ._axes import BATCH, CHANNEL
+from ._axes import BATCH, CHANNEL, Atom
 from ._encodings import centred, encoded, shifted_channels
 from ._functions import slope_of
 from ._nodes import CENTRED, OTHER, SHIFTED, make
@@ -100,26 +100,26 @@ class Written:
     def statistic(self, operation: Operation, signal: Signal, atoms: list[Any]) -> Statistic:
         """A mean over channels, of the values themselves or of their squares."""
         place = operation.place
-        if operation.kind == "sum":
-            raise refuse(place, "a sum over channels grows with the width", "take the mean")
+        count = float(np.prod([atom.size for atom in atoms])) if operation.kind == "sum" else 1.0
         _check_all_channels(signal, atoms, place)
         over = tuple(dict.fromkeys(atom.axis for atom in atoms if atom.axis != CHANNEL))
         if operation.kind == "variance":
             return Statistic(signal, "variance", signal.dims, over=over)
         if slope_of(effective(signal)) is not None or signal.root is None:
-            return Statistic(signal, "mean", signal.dims, over=over)
+            return Statistic(signal, "mean", signal.dims, over=over, factor=count)
         if signal.root is not None:
             if signal.node.kind == "centring":
-                return Statistic(signal.node.data["base"], "variance", signal.dims, over=over)
-            return Statistic(signal.root, "square", signal.dims, over=over)
+                return Statistic(signal.node.data["base"], "variance", signal.dims, over=over, factor=count)
+            return Statistic(signal.root, "square", signal.dims, over=over, factor=count)
 
     def plus(self, operation: Operation, a: Any, b: Any, sign_a: float, sign_b: float) -> Any:
         """x - mean, number + epsilon, and E[x^2] - E[x]^2."""
+        _check_divided(operation, a, b)
         if isinstance(a, Signal) and isinstance(b, Statistic) and (b.kind, b.power, sign_a, sign_b) == ("mean", 1.0, 1.0, -1.0) \
                 and _same(a, b.base):
             return replace(a, node=make("centring", (a.node,), operation.place, base=a), scale=1.0, function=None)
-        if isinstance(a, Statistic) and isinstance(b, Constant) and b.values.size == 1 and a.power == 1:
-            return replace(a, epsilon=a.epsilon + sign_b * float(b.values.ravel()[0]))
+        if isinstance(a, Statistic) and isinstance(b, Constant) and b.number is not None and a.power == 1:
+            return replace(a, epsilon=a.epsilon + sign_b * b.number)
         if isinstance(a, Statistic) and isinstance(b, Statistic) and (a.kind, b.kind, b.power, sign_b) == ("square", "mean", 2.0, -1.0) \
                 and _same(a.base, b.base):
             return replace(a, kind="variance")
@@ -127,6 +127,7 @@ class Written:
 
     def root(self, operation: Operation, value: Statistic, exponent: float | None = None) -> Statistic:
         """A power of a statistic; functions that are powers are found by their values."""
+        _check_divided(operation, value)
         if exponent is None:
             function = operation.attributes["function"]
             four, nine = float(function(np.array(4.0))), float(function(np.array(9.0)))
@@ -141,11 +142,16 @@ class Written:
         if isinstance(a, Statistic):
             a, b = b, a
         if isinstance(a, Statistic):
+            _check_divided(operation, a, b)
             if a.kind == b.kind == "mean" and _same(a.base, b.base):
                 return replace(a, power=a.power + b.power)
             raise refuse(operation.place, "means over channels are multiplied", "use a norm")
+        if isinstance(a, Constant) and a.number is not None and b.power == 1:
+            factor = b.factor * a.number
+            return replace(b, factor=1.0 if np.isclose(factor, 1, rtol=1e-5) else factor)
+        _check_divided(operation, b)
         if isinstance(a, Constant):
-            return replace(b, gain=a if b.gain is None else Constant(a.values * b.gain.values))
+            return replace(b, dims=_with_gains(b.dims, a), gain=a if b.gain is None else Constant(a.values * b.gain.values))
         return self._norm(operation, a, b)
 
     @staticmethod
@@ -163,6 +169,18 @@ class Written:
                             statistic.over, place)
         factor = ratio * (float(effective(signal)(np.ones(1))[0]) if is_centred else 1.0)
         return affine(None, scaled(result, factor), statistic.gain, None, place)
+
+
+def _with_gains(dims, gain):
+    """dims of one number for each position, times numbers for channels, which belong to no axis until they meet values."""
+    shape = (1,) * (len(dims) - gain.values.ndim) + gain.values.shape
+    return tuple((Atom(("repeat", -1 - k), 1, size),) if size > 1 and not dimension else dimension
+                 for k, (dimension, size) in enumerate(zip(dims, shape)))
+
+
+def _check_divided(operation, *values):
+    if any(isinstance(value, Statistic) and value.factor != 1 for value in values):
+        raise refuse(operation.place, "a sum over channels grows with the width", "take the mean")
 
 
 def _ratio(a, b):

@@ -11,7 +11,8 @@ from ._onnx_steps import STEPS, Call
 from ._steps import refused, written
 from ._trace import Constant, ConversionError, Operation, Parameter, Trace, Variable
 
-_SHAPES = {"Shape", "Size", "ConstantOfShape", "EyeLike", "RandomNormalLike", "RandomUniformLike"}
+# What does not depend on the values of its input, or, of finite networks, is the same for all.
+_SHAPES = {"IsNaN", "IsInf", "Shape", "Size", "ConstantOfShape", "EyeLike", "RandomNormalLike", "RandomUniformLike"}
 _SAME = {"Identity", "Dropout", "Cast", "CastLike"}
 # Of initializers, whose entries they leave as they are, elsewhere.
 _ARRANGING: dict[str, Callable[..., np.ndarray]] = {}

@@ -307,6 +307,16 @@ def _concat(call):
     return [("concat", tuple(call.names), {"dimension": call.get("axis") % len(call.shape)})]
 
 
+def _compared(compare):
+    def steps(call):
+        other = call.value(1)
+        if np.ptp(other) > 0:
+            return refused("values of the network are compared", "use a product with a gate")
+        number = float(other.ravel()[0])
+        return [("elementwise", (call.name(0),), {"function": lambda z: compare(z, number) * 1.0, "name": call.kind})]
+    return steps
+
+
 _MAXIMUM = refused("a maximum over positions has no limit in closed form", "use average pooling")
 _UNARY = {"Relu": "relu", "Tanh": "tanh", "Sigmoid": "sigmoid", "Erf": "erf", "Sin": "sin", "Cos": "cos", "Exp": "exp", "Abs": "abs", "Neg": "neg",
           "Sqrt": "sqrt", "Reciprocal": "reciprocal", "Mish": "mish", "HardSwish": "hardswish", "Softsign": "softsign", "Sign": "sign",
@@ -316,6 +326,8 @@ STEPS: dict[str, Callable[[Call], list[Any]]] = {
     **{name: _function(UNARY[known]) for name, known in _UNARY.items()},
     **{name: _binary(kind) for name, kind in {"Add": "add", "Sub": "subtract", "Mul": "multiply", "Div": "divide", "Pow": "power",
                                               "Max": "maximum", "Min": "minimum"}.items()},
+    **{name: _compared(compare) for name, compare in {"Greater": np.greater, "Less": np.less, "GreaterOrEqual": np.greater_equal,
+                                                      "LessOrEqual": np.less_equal}.items()},
     "Softplus": _made(lambda call: WITH_PARAMETERS["softplus"]()), "Gelu": _made(lambda call: WITH_PARAMETERS["gelu"](call.get("approximate", "none"))),
     "LeakyRelu": _made(lambda call: WITH_PARAMETERS["leaky_relu"](call.get("alpha", 0.01))),
     "Elu": _made(lambda call: WITH_PARAMETERS["elu"](call.get("alpha", 1.0))), "Selu": _function(functions.selu),

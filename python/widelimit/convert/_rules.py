@@ -75,7 +75,7 @@ def measured(values: np.ndarray, fan_in: int, fans_out: tuple[int, ...], bias: b
 
 def _by_rule(flat, mean, error, fan_in, fans_out, bias):
     # Fewer entries than about eight say too little of the kurtosis; the bound of a uniform variable says more than its variance.
-    bound, uniform = float(np.abs(flat).max()), flat.size >= 8 and float((flat**4).mean()) < 2.4 * mean * mean
+    bound, uniform = float(np.abs(flat).max()), flat.size >= 8 and float((flat**4).mean()) < 2.1 * mean * mean
     best = None
     for name, variance in _rules(fan_in, fans_out, uniform):
         if name.startswith("PyTorch") and not (bound <= 1.0001 * sqrt(3 * variance)):
@@ -87,13 +87,19 @@ def _by_rule(flat, mean, error, fan_in, fans_out, bias):
         tolerance = max(error, mean * sqrt((0.8 if uniform else 2.0) / flat.size))
         if "residual" in name and tolerance > 0.1 * variance * variance / 0.0004:
             continue  # Its neighbours, of one block more or less, would fit as well.
-        if abs(mean - variance) <= STANDARD_ERRORS * tolerance and (best is None or _rank(name) < _rank(best[0])):
-            best = name, variance
+        deviation = abs(mean - variance) / tolerance
+        score = deviation**2 + _PENALTIES[_rank(name)]
+        if deviation <= STANDARD_ERRORS and (best is None or score < best[2]):
+            best = name, variance, score
     if best is None:
         return Measured(mean, mean, error, "measured")
     return Measured(best[1], mean, error, best[0].replace("of variance ", "", 1) if bias else best[0])
 
 
 def _rank(name):
-    """Rules that say more of the layer come first; of scaled residual branches, whose number of blocks is a guess, the last."""
-    return 2 if "residual" in name else 1 if name.startswith("standard") else 0
+    """Rules that are common come first; of scaled residual branches, whose number of blocks is a guess, the last."""
+    return 2 if "residual" in name else 1 if name.startswith("standard") or "deviation" in name or "gain" in name else 0
+
+
+# Squares of standard errors by which a rule of each rank has to fit better than one of the rank before.
+_PENALTIES = (0.0, 4.0, 8.0)

@@ -48,7 +48,8 @@ class HeadMap:
 @dataclass(frozen=True, eq=False)
 class Statistic:
     """gain * (number + epsilon)^power, of a number of every position: the mean, the mean square ('square') or the variance of all
-    channels of a value. over: spatial axes that the number is taken over as well; gain: a constant of channels, or None."""
+    channels of a value. over: spatial axes that the number is taken over as well; gain: a constant of channels, or None; factor: of
+    the number, as long as it is a sum that has not been divided."""
 
     base: Signal
     kind: str
@@ -57,6 +58,7 @@ class Statistic:
     power: float = 1.0
     over: tuple[Any, ...] = ()
     gain: Any = None
+    factor: float = 1.0
 
     @property
     def shape(self) -> tuple[int, ...]:

@@ -37,6 +37,10 @@ def _shape(kind, inputs, attributes):
     """The shape that an operation leaves which is not the last of its steps."""
     if kind in ("reshape", "expand"):
         return attributes["shape"]
+    if kind == "permute":
+        return tuple(inputs[0].shape[k] for k in attributes["order"])
+    if kind == "convolution":
+        return _after_convolution(inputs, attributes)
     shapes = [value.shape if isinstance(value, Variable) else value.values.shape for value in inputs if value is not None]
     if kind == "contract":
         (batch_a, batch_b), (over_a, over_b) = attributes["batch"], attributes["contracting"]
@@ -51,3 +55,11 @@ def _shape(kind, inputs, attributes):
         gone, keep = attributes["dimensions"], attributes["keep"]
         return tuple(1 if k in gone else size for k, size in enumerate(shapes[0]) if keep or k not in gone)
     return tuple(np.broadcast_shapes(*shapes))
+
+
+def _after_convolution(inputs, attributes):
+    """[n, out, positions...] of a convolution that is not transposed."""
+    sizes, filters = inputs[0].shape, inputs[1].values.shape
+    positions = [(size + before + after - dilation * (length - 1) - 1) // stride + 1 for size, length, stride, before, after, dilation in zip(
+        sizes[2:], filters[2:], attributes["strides"], *attributes["pads"], attributes["dilations"])]
+    return (sizes[0], filters[0], *positions)

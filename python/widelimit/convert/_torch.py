@@ -17,7 +17,7 @@ from ._steps import FIRST, Earlier, refused, written
 from ._trace import Constant, ConversionError, Operation, Parameter, Trace, Variable
 
 _MAKING = {"empty_like", "zeros_like", "ones_like", "full_like", "rand_like", "randn_like", "new_zeros", "new_ones", "new_full",
-           "new_empty", "new_empty_strided"}
+           "new_empty", "new_empty_strided", "isnan", "isinf"}
 _SEVERAL = {"split", "split_with_sizes", "chunk", "unbind", "unsafe_split", "unsafe_chunk", "unsafe_split_with_sizes"}
 
 

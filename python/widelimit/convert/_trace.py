@@ -43,6 +43,12 @@ class Constant:
     values: np.ndarray
     parameter: Parameter | None = None
 
+    @property
+    def number(self) -> float | None:
+        """The number that all entries are, None where they differ or there is none."""
+        same = self.values.size and (self.values.size == 1 or (self.values.ravel()[0] == self.values).all())
+        return float(self.values.ravel()[0]) if same else None
+
 
 @dataclass(frozen=True, eq=False)
 class Variable:
