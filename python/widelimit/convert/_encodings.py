@@ -48,15 +48,7 @@ def encoded(state: Any, signal: Signal, sign: float, constant: Constant, values:
         np.moveaxis(constant.parameter.entries.reshape(values.shape), positions, range(len(positions))),
         [*order, *range(len(positions), table.ndim)])
     node = encoding(signal.node, table.reshape(*(size for _, size in sizes), count), entries, constant, sizes, place)
-    total = summed([(signal.scale, signal.node), (sign, node)], signal.dims, place)
-    if node.law == SHIFTED:
-        law = SHIFTED if signal.node.law in (GAUSSIAN, SHIFTED) else OTHER
-        return replace(total, node=replace_law(total.node, law))
-    return total
-
-
-def replace_law(node: Node, law: str) -> Node:
-    return make(node.kind, node.parents, node.place, axes=node.axes, channels=node.channels, law=law, key=node.key, **node.data)
+    return summed([(signal.scale, signal.node), (sign, node)], signal.dims, place)
 
 
 def encoding(parent: Node, table: np.ndarray, entries: np.ndarray | None, constant: Constant, varying: Any, place: str) -> Node:

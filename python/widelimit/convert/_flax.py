@@ -93,6 +93,8 @@ class _Reader:
             return inputs
         steps = STEPS[name](equation.params, inputs) if name in STEPS else refused(
             f"the operation {name} has no limit here", "write it by layers that docs/convert.md lists")
+        if steps[0][0] == "refused":
+            steps = [("refused", tuple(value for value in inputs if isinstance(value, Variable)), steps[0][2])]
         outputs = steps if steps and isinstance(steps[0], list) else [steps]
         return [written(self.operations, one, _tensor, tuple(variable.aval.shape), self._place)
                 for one, variable in zip(outputs, equation.outvars)]

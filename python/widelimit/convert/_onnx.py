@@ -56,6 +56,8 @@ class _Reader:
         steps = STEPS.get(node.op_type)
         made = steps(call) if steps else refused(f"the operation {node.op_type} has no limit here",
                                                   "write it by layers that docs/convert.md lists")
+        if made[0][0] == "refused":
+            made = [("refused", tuple(name for name in node.input if isinstance(self._known.get(name), Variable)), made[0][2])]
         outputs = made if made and isinstance(made[0], list) else [made]
         for name, one in zip(node.output, outputs):
             self._known[name] = written(self.operations, one, self.tensor, tuple(self.values[name].shape), place)

@@ -21,6 +21,7 @@ class Signal:
     rows       of queries and keys: a linear map of the channels of a head, [positions or 1, rows..., channels], whose rows
                are the atoms ('row', k) of dims. None for none
     root       the value of which this is the square, where it is one
+    place      where its first function was applied
     """
 
     node: Node
@@ -29,6 +30,7 @@ class Signal:
     function: Function | None = None
     rows: "HeadMap | None" = None
     root: "Signal | None" = None
+    place: str = ""
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -105,7 +107,7 @@ def applied(signal: Signal, function: Function, place: str) -> Signal:
     before = signal.function
     if signal.rows is not None:
         raise refuse(place, "a nonlinearity acts on parts of a head's channels", "apply it to all channels")
-    return replace(signal, root=None, function=function if before is None else lambda z: function(before(z)))
+    return replace(signal, root=None, place=place if before is None else signal.place, function=function if before is None else lambda z: function(before(z)))
 
 
 def settled(signal: Signal, place: str) -> Signal:
@@ -114,8 +116,8 @@ def settled(signal: Signal, place: str) -> Signal:
         return signal
     known = signal.node.functions.setdefault((signal.function, signal.scale), [])
     if not known:
-        known.append(_settled(signal, place))
-    return replace(known[0], dims=signal.dims)
+        known.append(_settled(signal, signal.place or place))
+    return replace(known[0], dims=signal.dims, place="")
 
 
 def _settled(signal, place):

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from ._nodes import CENTRED, GAUSSIAN, OTHER, RAW, Node, make
+from ._nodes import CENTRED, GAUSSIAN, OTHER, SHIFTED, Node, make
 from ._signals import Signal
 from ._trace import refuse
 
@@ -42,10 +41,21 @@ def summed(parts: list[tuple[float, Node]], dims: Any, place: str) -> Signal:
         (node, factor), = terms.items()
         return Signal(node, dims, factor)
     nodes = list(terms)
-    laws = [node.law for node in nodes if node.kind != "encoding"]
-    law = GAUSSIAN if all(law == GAUSSIAN for law in laws) else CENTRED if all(law in (GAUSSIAN, CENTRED) for law in laws) else \
-        RAW if laws == [RAW] else OTHER
-    return Signal(make("sum", tuple(nodes), place, law=OTHER if law == RAW else law, scales=tuple(terms.values())), dims)
+    if sum(not _ends_in_weights(node) for node in nodes) > 1:
+        raise refuse(place, "two parts of the sum carry the input, or what a nonlinearity or product leaves, without weights behind it",
+                     "end all but one of them with weights of its own")
+    return Signal(make("sum", tuple(nodes), place, law=_law_of_sum({node.law for node in nodes}), scales=tuple(terms.values())), dims)
+
+
+def _ends_in_weights(node):
+    return all(isinstance(key, tuple) for key in terminals(node))
+
+
+def _law_of_sum(laws):
+    for law, allowed in ((GAUSSIAN, {GAUSSIAN}), (CENTRED, {GAUSSIAN, CENTRED}), (SHIFTED, {GAUSSIAN, SHIFTED})):
+        if laws <= allowed:
+            return law
+    return OTHER
 
 
 def _merged(parts):
@@ -123,5 +133,3 @@ def _has_weights_of_its_own(node, others):
 def _all_keys(node):
     return {node.key} | {key for parent in node.parents for key in _all_keys(parent)} if node.parents else set()
 
-
-__all__ = ["full_matrix", "multiplied", "replace", "summed", "terminals"]

@@ -53,12 +53,18 @@ class _Recorder(TorchDispatchMode):
         result = function(*args, **kwargs)
         self._keep += [leaf for leaf in tree_flatten(result)[0] if isinstance(leaf, torch.Tensor)]
         if stale is not None:
-            self._write(refused("a tensor is read of which a part was changed in place", "make a new tensor instead"), result, name)
+            self._stale(tensors, result)
         elif depends:
             self._recorded(function, name, args, kwargs, result)
         else:
             self._constant(function, name, args, kwargs, result, tensors)
         return result
+
+    def _stale(self, tensors, result):
+        variables = tuple(tensor for tensor in tensors if id(tensor) in self._variables)
+        steps = refused("a tensor is read of which a part was changed in place", "make a new tensor instead")
+        for tensor in (leaf for leaf in tree_flatten(result)[0] if isinstance(leaf, torch.Tensor)):
+            self._write([("refused", variables, steps[0][2])], tensor, "")
 
     def _storage(self, tensor):
         return tensor.untyped_storage()._cdata
@@ -80,6 +86,8 @@ class _Recorder(TorchDispatchMode):
         is_in_place = function._schema.is_mutable and name.endswith("_")
         base = name[:-1] if is_in_place and not name.startswith("_") else name
         steps = self._steps(base, args, kwargs, result, function)
+        if steps and steps[0][0] == "refused":
+            steps = self._refused(steps, (args, kwargs))
         if is_in_place and isinstance(result, torch.Tensor):
             storage = self._storage(result)
             shared = any(self._storage(tensor) == storage and tensor is not result for tensor in self._keep if isinstance(tensor, torch.Tensor))
@@ -117,6 +125,11 @@ class _Recorder(TorchDispatchMode):
         if name in STEPS:
             return STEPS[name](*args, **kwargs)
         return refused(f"the operation {function._schema.name} has no limit here", "write it by layers that docs/convert.md lists")
+
+    def _refused(self, steps, inputs):
+        """The step, with the variables that it reads, so that it counts where its result is needed."""
+        read = tuple(leaf for leaf in tree_flatten(inputs)[0] if self.knows(leaf))
+        return [("refused", read, steps[0][2])]
 
     @staticmethod
     def _binary(name, args, kwargs):
@@ -163,7 +176,8 @@ class _Recorder(TorchDispatchMode):
             return
         tensors = [leaf for leaf in tree_flatten(result)[0] if isinstance(leaf, torch.Tensor)]
         output = written(self.operations, steps, self._tensor, tuple(tensors[0].shape), self.place)
-        self._variables[id(tensors[0])] = output, self._versions.get(self._storage(tensors[0]), 0)
+        for tensor in tensors if steps[0][0] == "refused" else tensors[:1]:
+            self._variables[id(tensor)] = output, self._versions.get(self._storage(tensor), 0)
 
     def _constant(self, function, name, args, kwargs, result, tensors):
         """Follows parameters through what is computed of them alone."""
@@ -198,6 +212,13 @@ class _Recorder(TorchDispatchMode):
         self._keep.append(result)
         self._write(steps, result, "")
 
+    def recurrent(self, value: torch.Tensor, result: Any) -> None:
+        """A recurrent layer, of which nothing is read."""
+        self._keep += list(result)
+        steps = refused("a recurrent layer has the same weights at all times", "widelimit.layers.recurrent is the limit of nn.RNN; gated cells "
+                        "(LSTM, GRU) have none here")
+        self._write(self._refused(steps, (value,)), result, "")
+
     def knows(self, tensor: Any) -> bool:
         return isinstance(tensor, torch.Tensor) and id(tensor) in self._variables
 
@@ -206,8 +227,8 @@ class _Recorder(TorchDispatchMode):
         return None if found is None else found[0]
 
 
-class _CircularPadding(TorchFunctionMode):
-    """Writes down circular padding as one operation."""
+class _AsOne(TorchFunctionMode):
+    """Writes down circular padding and recurrent layers, which ATen takes apart, as one operation."""
 
     def __init__(self, recorder: _Recorder, paused: Any) -> None:
         super().__init__()
@@ -215,8 +236,13 @@ class _CircularPadding(TorchFunctionMode):
 
     def __torch_function__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         kwargs = kwargs or {}
-        mode = kwargs.get("mode", args[2] if len(args) > 2 else None)
-        if getattr(function, "__name__", "") in ("pad", "_pad_circular") and mode == "circular" and self._recorder.knows(args[0]):
+        mode, name = kwargs.get("mode", args[2] if len(args) > 2 else None), getattr(function, "__name__", "")
+        if name in ("lstm", "gru", "rnn_tanh", "rnn_relu") and self._recorder.knows(args[0]):
+            with self._paused():
+                result = function(*args, **kwargs)
+            self._recorder.recurrent(args[0], result)
+            return result
+        if name == "pad" and mode == "circular" and self._recorder.knows(args[0]):
             with self._paused():
                 result = function(*args, **kwargs)
             self._recorder.padded_around(args[0], list(kwargs.get("pad", args[1] if len(args) > 1 else ())), result)
@@ -276,7 +302,7 @@ def trace(module: torch.nn.Module, example: Any, batch_axis: int, fixed: tuple[s
             recorder.operations = operations
 
     with torch.no_grad(), _plain_attention(), _named_places(module, recorder.stack), torch.random.fork_rng(devices=[]), \
-            _CircularPadding(recorder, paused), recorder:
+            _AsOne(recorder, paused), recorder:
         output = module(example, *others)
     return Trace(recorder.operations, recorder.input, _output(recorder, output), type(module).__name__)
 
