@@ -169,6 +169,8 @@ class Attention:
         batch_w, batch_v, over_w, over_v = (batch_b, batch_a, over_b, over_a) if swapped else (batch_a, batch_b, over_a, over_b)
         if weights.stage != "weights" or isinstance(values, Logits):
             raise refuse(place, "products of queries and keys are used without softmax", "use softmax attention")
+        if any(atom.axis == BATCH for k in over_v for atom in values.dims[k]):
+            raise refuse(place, "attention is between the inputs of a batch", "say by batch_axis= where the example has its batch")
         if not all(is_key(atom) for k in over_w for atom in weights.dims[k]) or not all(
                 is_position(atom) for k in over_v for atom in values.dims[k]):
             raise refuse(place, "attention weights are summed over something else than the positions of keys", "sum over keys")

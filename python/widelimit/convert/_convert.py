@@ -52,7 +52,8 @@ def converted(trace: Trace, *, parametrisation: str, width_multiplier: float, va
     network._order = None if channel is None else (batch_axis % rank, *(k for k in range(rank) if k not in (batch_axis % rank, channel)), channel)
     shape = tuple(size for _, size in translation.root.axes)
     try:
-        explain(network, shape, translation.root.channels)
+        if not translation.output.axes:
+            explain(network, shape, translation.root.channels, measure_seconds=0)
     except _core.NetworkError as error:
         raise ConversionError(f"{trace.name}: the layers that it became do not fit together: {error}") from error
     rows = tuple(emission.rows.values())
@@ -134,17 +135,19 @@ def from_torch(module: Any, example: Any, *, parametrisation: str = "standard", 
 def from_flax(module: Any, example: Any, *, fixed: Sequence[str] = (), **options: Any) -> ConvertedNetwork:
     """The limit of a module of Flax (NNX), read by its jaxpr; arguments as of from_torch. Modules with dropout or batch norm
     must be in evaluation (module.eval())."""
+    options = _with_defaults(options)
     from ._flax import trace
 
-    return converted(trace(module, example, tuple(fixed)), **_with_defaults(options))
+    return converted(trace(module, example, tuple(fixed)), **options)
 
 
 def from_onnx(file: Any, example: Any = None, *, fixed: Sequence[str] = (), **options: Any) -> ConvertedNetwork:
     """The limit of a network in an ONNX file (a path, or a ModelProto); arguments as of from_torch, example: a batch of inputs, standard
     normal numbers of the file's shape if left out. Floating-point tensors of the file are taken as parameters, but for those in fixed."""
+    options = _with_defaults(options)
     from ._onnx import trace
 
-    return converted(trace(file, example, tuple(fixed)), **_with_defaults(options))
+    return converted(trace(file, example, tuple(fixed)), **options)
 
 
 def _with_defaults(options):

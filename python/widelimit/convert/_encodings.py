@@ -22,9 +22,12 @@ def shifted_channels(signal: Signal, constant: Constant, place: str) -> Signal |
     if node.kind not in ("weights", "attention") or node.data["bias"] is not None or signal.scale != 1 \
             or constant.values.size != node.channels or signal.rows is not None:
         return None
-    data = {**node.data, "bias": vector(constant)}
-    return replace(signal, node=make(node.kind, node.parents, node.place, axes=node.axes, channels=node.channels, law=node.law,
-                                     key=node.key, **data))
+    bias = vector(constant)
+    same = ("bias", bias.name, bias.entries.tobytes())
+    if same not in node.functions:
+        node.functions[same] = make(node.kind, node.parents, node.place, axes=node.axes, channels=node.channels, law=node.law, key=node.key,
+                                    **{**node.data, "bias": bias})
+    return replace(signal, node=node.functions[same])
 
 
 def encoded(state: Any, signal: Signal, sign: float, constant: Constant, values: np.ndarray, place: str) -> Signal:

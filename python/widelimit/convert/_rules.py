@@ -84,8 +84,8 @@ def _by_rule(flat, mean, error, fan_in, fans_out, bias):
             continue
         if bias and not name.startswith(("PyTorch", "standard")):
             continue
-        tolerance = max(error, mean * sqrt((0.8 if uniform else 2.0) / flat.size))
-        if "residual" in name and tolerance > 0.1 * variance * variance / 0.0004:
+        tolerance = variance * sqrt((0.8 if uniform else 2.0) / flat.size)  # Of the mean of squares, if the rule holds.
+        if "residual" in name and tolerance > 0.25 * variance * variance / 0.0004:
             continue  # Its neighbours, of one block more or less, would fit as well.
         deviation = abs(mean - variance) / tolerance
         score = deviation**2 + _PENALTIES[_rank(name)]

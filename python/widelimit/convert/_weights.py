@@ -35,10 +35,14 @@ def vector(constant: Constant) -> WeightRecord | None:
 
 def weights(parent: Node, weight: WeightRecord, bias: WeightRecord | None, place: str, *, channels: int, fan_channels: int,
             axes: Any = None, each: bool = False, **data: Any) -> Node:
-    """New weights after a node. fan_channels: channels that each output reads; each: every channel has weights of its own."""
-    return make("weights", (parent,), place, axes=axes, channels=channels, law=CENTRED if each else GAUSSIAN,
-                key=(weight.name, weight.entries.tobytes(), id(parent)), weight=weight, bias=bias, fan_channels=fan_channels, each=each,
-                **data)
+    """New weights after a node. fan_channels: channels that each output reads; each: every channel has weights of its own. Equal
+    weights after equal nodes are one node."""
+    key = (weight.name, weight.entries.tobytes(), id(parent))
+    same = (*key, None if bias is None else bias.name, repr(data))
+    if same not in parent.functions:
+        parent.functions[same] = make("weights", (parent,), place, axes=axes, channels=channels, law=CENTRED if each else GAUSSIAN, key=key,
+                                      weight=weight, bias=bias, fan_channels=fan_channels, each=each, **data)
+    return parent.functions[same]
 
 
 class Parts:
