@@ -1,5 +1,5 @@
 # Thin: every target sets up what it needs (system packages, configuration, build) and does nothing twice.
-.PHONY: help packages python-environment build dev run test python test-slow test-asan test-tsan house fuzz bench bench-check deb wheel bundle docs release-check format tidy clean
+.PHONY: help packages python-environment build dev run test python test-torch test-slow test-asan test-tsan house fuzz bench bench-check deb wheel bundle docs release-check format tidy clean
 
 JOBS ?= $(shell nproc)
 FUZZ_SECONDS ?= 600
@@ -13,6 +13,7 @@ help:
 	@echo "                the tests of one folder of tests/, one file or one case, built alone with assertions and for debuggers, in build/dev"
 	@echo "make python     install the Python package into build/python-environment, with what its tests need"
 	@echo "make build      install missing packages, build $(PROGRAM), widelimit-mpi where MPI is found, and all that cmake --install takes"
+	@echo "make test-torch  an environment with PyTorch, Flax, ONNX and transformers (6 GB) in build/torch-environment, and all tests that need them"
 	@echo "make test-slow  the long checks"
 	@echo "make test-asan  the tests under the address and undefined-behaviour sanitizers"
 	@echo "make test-tsan  the tests that use threads under the thread sanitizer"
@@ -53,6 +54,14 @@ python-environment: packages
 python: build python-environment
 	cmake --build --preset release -j $(JOBS) --target widelimit
 	$(PYTHON) -m pip install --quiet --no-build-isolation --config-settings=cmake.define.widelimit_DIR=$(CURDIR)/build/release .
+
+# Never a part of `make test`, as PyTorch brings CUDA with it.
+test-torch: build python-environment
+	@scripts/make-python-environment.sh build/torch-environment scripts/python-packages-torch.txt
+	cmake --preset release -G Ninja -DWIDELIMIT_BUILD_PYTHON=ON -DPython_EXECUTABLE=$(PYTHON)
+	cmake --build --preset release -j $(JOBS) --target _core _core_stub _kinds
+	PYTHONPATH=build/release/python PYTHONDONTWRITEBYTECODE=1 WIDELIMIT_PROGRAM=$(PROGRAM) JAX_PLATFORMS=cpu build/torch-environment/bin/python -m pytest -q \
+	  -p no:cacheprovider tests/python/test_torch.py $(wildcard tests/python/test_convert*.py) tests/python/test_docs.py tests/python/test_reference.py
 
 test: packages
 	@scripts/run-tests.sh $(JOBS)

@@ -28,6 +28,12 @@ _FLOW = _HEADS + "(found,) = heads.flow('softmax', prior, tokens=3, heads=2, tau
 _DIGITS = "task = heads.ImageTask(random.integers(0, 256, (20, 28, 28)), np.arange(20) % 3, 0.2)\n"
 _SDE = "model, v0 = sde.transformer(gamma_squared=0.25), sde.start(tokens=2, rho0=0.2)\n"
 _NETWORK = "shaped, v0 = sde.Network('shaped_transformer', 16, 0.25), sde.start(tokens=2, rho0=0.2)\n"
+_MODULE = ("import torch\nmodule = torch.nn.Sequential(torch.nn.Linear(3, 64), torch.nn.ReLU(), torch.nn.Linear(64, 1))\n"
+           "a = torch.tensor(x, dtype=torch.float32)\n")
+_FILE = ("import onnx\nfrom onnx import helper, numpy_helper\nw = numpy_helper.from_array((random.normal(size=(3, 64)) / 3**0.5), 'w')\n"
+         "file = helper.make_model(helper.make_graph([helper.make_node('MatMul', ['x', 'w'], ['y'])], 'a graph',\n"
+         "    [helper.make_tensor_value_info('x', onnx.TensorProto.DOUBLE, ['n', 3])],\n"
+         "    [helper.make_tensor_value_info('y', onnx.TensorProto.DOUBLE, None)], [w]))\n")
 _MLP = "model = sde.mlp(0, -1)\n"
 _FITTED = "model = widelimit.Model.fit(network, x, y)\n"
 _KERNELS = "gram = widelimit.gram(network, x).nngp\ncross = widelimit.gram(network, test, x).nngp\n"
@@ -62,6 +68,13 @@ def _stax_arguments(kind):
 
 EXAMPLES = {
     "widelimit": {
+        "convert": _MODULE + "print(widelimit.convert.from_torch(module, a).report)",
+        "from_flax": "from flax import nnx\nclass Module(nnx.Module):\n    def __init__(self, rngs):\n"
+                     "        self.a, self.b = nnx.Linear(3, 64, rngs=rngs), nnx.Linear(64, 1, rngs=rngs)\n"
+                     "    def __call__(self, x):\n        return self.b(nnx.relu(self.a(x)))\n"
+                     "widelimit.gram(widelimit.from_flax(Module(nnx.Rngs(0)), x), x).ntk",
+        "from_onnx": _FILE + "widelimit.gram(widelimit.from_onnx(file, x), x).ntk",
+        "from_torch": _MODULE + "limit = widelimit.from_torch(module, a)\nwidelimit.gram(limit, limit.inputs(a)).ntk",
         "ArgumentError": "try:\n    widelimit.gram(network, x * np.nan)\nexcept widelimit.ArgumentError as error:\n    print(error)",
         "Calibration": _CLASSES + "widelimit.calibration(widelimit.class_probabilities(means, variances), labels).expected_error",
         "CalibrationBin": _CLASSES + "widelimit.calibration(widelimit.class_probabilities(means, variances), labels).bins[0].count",
@@ -369,6 +382,17 @@ EXAMPLES = {
                 "jax.grad(lambda a: widelimit.jax.gram(network, a, kernels='ntk').ntk.sum())(jax.numpy.asarray(x))",
         "gram_diagonal": "import jax\nimport widelimit.jax\n"
                          "jax.grad(lambda a: widelimit.jax.gram_diagonal(network, a, 'nngp').nngp.sum())(jax.numpy.asarray(x))",
+    },
+    "widelimit.convert": {
+        "ConversionError": _MODULE + "try:\n    widelimit.from_torch(torch.nn.MaxPool1d(2), a[:, None])\nexcept widelimit.convert.ConversionError as error:\n"
+                           "    print(error)",
+        "ConvertedNetwork": _MODULE + "widelimit.from_torch(module, a).inputs(a).shape",
+        "Measured": _MODULE + "[row.variance.rule for row in widelimit.from_torch(module, a).report.rows]",
+        "Report": _MODULE + "print(widelimit.from_torch(module, a).report)",
+        "Row": _MODULE + "[(row.parameter, row.fan_in) for row in widelimit.from_torch(module, a).report.rows]",
+        "from_flax": "from flax import nnx\nwidelimit.convert.from_flax(nnx.Linear(3, 2, rngs=nnx.Rngs(0)), x)",
+        "from_onnx": _FILE + "widelimit.convert.from_onnx(file, x).report",
+        "from_torch": _MODULE + "widelimit.convert.from_torch(module, a, parametrisation='ntk')",
     },
     "widelimit.torch": {
         "gram": "import torch\nimport widelimit.torch\na = torch.tensor(x, requires_grad=True)\n"

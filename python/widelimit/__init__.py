@@ -27,8 +27,8 @@ from .stax import Kernel
 __all__ = [
     "ArgumentError", "Calibration", "CalibrationBin", "Cancelled", "ClassCalibration", "DataError", "Device", "Error", "FiniteNetwork", "GradientFlow", "Gram", "Graph", "Kernel",
     "Layer", "Model", "Network", "NetworkError", "NtkImplementation", "NumericalError", "Preprocessing", "Regression", "ShortenedAttention",
-    "__version__", "batch", "calibration", "check_laws", "check_limit", "class_probabilities", "device", "devices", "empirical_kernel_fn", "empirical_nngp_fn", "empirical_ntk_fn",
-    "empirical_ntk_vp_fn", "experimental", "explain", "fit_class_calibration", "gram", "gram_diagonal", "gram_diagonal_vjp", "gram_gradient",
+    "__version__", "batch", "calibration", "check_laws", "check_limit", "class_probabilities", "convert", "device", "devices", "empirical_kernel_fn", "empirical_nngp_fn", "empirical_ntk_fn",
+    "empirical_ntk_vp_fn", "experimental", "explain", "fit_class_calibration", "from_flax", "from_onnx", "from_torch", "gram", "gram_diagonal", "gram_diagonal_vjp", "gram_gradient",
     "gram_jvp", "gram_number_vjp", "gram_vjp", "heads",
     "layers", "linearize", "median_distance", "monte_carlo_kernel_fn", "position_covariances", "position_variances", "predict",
     "propagation", "sde", "search", "stax", "taylor_expand", "transfer",

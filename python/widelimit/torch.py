@@ -22,6 +22,8 @@ try:
     import torch
 except ImportError as error:
     raise ImportError("widelimit.torch needs PyTorch: pip install 'widelimit[torch]'") from error
+if not hasattr(torch, "func"):
+    raise ImportError(f"widelimit.torch needs PyTorch 2.0 or newer, got {torch.__version__}: pip install 'widelimit[torch]'")
 from ._recorded import recorded, tensor_of
 
 __all__ = ["gram", "gram_diagonal"]

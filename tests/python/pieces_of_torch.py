@@ -189,7 +189,8 @@ VECTOR, SEQUENCE, IMAGE = (5,), (5, 4), (3, 6, 6)
 
 FUNCTIONS = {name: (function(phi), VECTOR, {}) for name, phi in {
     "relu": F.relu, "gelu": F.gelu, "gelu tanh": lambda x: F.gelu(x, approximate="tanh"), "silu": F.silu, "tanh": torch.tanh,
-    "sigmoid": torch.sigmoid, "softplus": F.softplus, "elu": F.elu, "selu": F.selu, "leaky": lambda x: F.leaky_relu(x, 0.2), "erf": torch.erf,
+    "sigmoid": torch.sigmoid, "softplus": F.softplus, "elu": F.elu, "selu": F.selu, "leaky": lambda x: F.leaky_relu(x, 0.2),
+    "erf": torch.erf,
     "sin": torch.sin, "relu6": F.relu6, "hardswish": F.hardswish, "mish": F.mish, "abs": torch.abs, "square": lambda x: x * x,
     "gelu by hand": lambda x: 0.5 * x * (1 + torch.erf(x / 2**0.5)), "quick gelu": lambda x: x * torch.sigmoid(1.702 * x),
     "squared relu": lambda x: F.relu(x) ** 2, "scaled tanh": lambda x: 2 * torch.tanh(0.7 * x), "shifted": lambda x: torch.tanh(x + 0.5),
@@ -212,7 +213,8 @@ PIECES = {
     "average pool": (on_image(relu, lambda w: nn.AvgPool2d(2), conv(2), relu), IMAGE, {}),
     "padded pool": (on_image(relu, lambda w: nn.AvgPool2d(3, 2, 1), conv(2), relu), IMAGE, {}),
     "adaptive pool": (on_image(relu, lambda w: nn.AdaptiveAvgPool2d(4), conv(3), relu), IMAGE, {}),
-    "upsample": (on_image(relu, lambda w: nn.AvgPool2d(2), lambda w: nn.Upsample(scale_factor=2, mode="bilinear"), conv(3), relu), IMAGE, {}),
+    "upsample": (on_image(relu, lambda w: nn.AvgPool2d(2), lambda w: nn.Upsample(scale_factor=2, mode="bilinear"), conv(3), relu), IMAGE,
+                 {}),
     "concat": (on_image(relu, concatenated), IMAGE, {}),
     "squeeze-excite": (on_image(relu, conv(1), squeeze_excite, relu), IMAGE, {}),
     "group norm": (on_image(lambda w: nn.GroupNorm(1, w), relu, conv(3), lambda w: nn.GroupNorm(1, w), relu), IMAGE, {}),
@@ -226,8 +228,10 @@ PIECES = {
     "glu": (on_sequence(glu, relu), SEQUENCE, {}),
     "last token": (on_sequence(relu, readout=lambda s, x: x[:, -1]), SEQUENCE, {}),
     "token and encodings": (on_sequence(token, attention(), relu, readout=lambda s, x: x[:, 0]), SEQUENCE, {}),
-    "sinusoids": (on_sequence(lambda w: Of(lambda s, x: x + s.table, table=sinusoids(5, w)), lambda w: nn.Linear(w, w), relu), SEQUENCE, {}),
-    "graph": (lambda w: Of(lambda s, x: s.out(F.relu(s.b(s.a @ F.relu(s.c(s.a @ x)))).mean(1)), a=torch.rand(5, 5, generator=torch.Generator(
+    "sinusoids": (on_sequence(lambda w: Of(lambda s, x: x + s.table, table=sinusoids(5, w)), lambda w: nn.Linear(w, w), relu), SEQUENCE,
+                  {}),
+    "graph": (lambda w: Of(lambda s, x: s.out(F.relu(s.b(s.a @ F.relu(s.c(s.a @ x)))).mean(1)),
+                           a=torch.rand(5, 5, generator=torch.Generator(
         ).manual_seed(1), dtype=torch.double) / 2, c=nn.Linear(4, w), b=nn.Linear(w, w), out=nn.Linear(w, 8)), SEQUENCE, {}),
     "multihead attention": (on_sequence(attention(), relu), SEQUENCE, {}),
     "attention with weights": (on_sequence(attention(need_weights=True, bias=False), relu), SEQUENCE, {}),
@@ -239,8 +243,10 @@ PIECES = {
     "rotary halves": (on_sequence(sdpa(rotary=rotate_half), relu), SEQUENCE, {}),
     "rotary pairs": (on_sequence(sdpa(rotary=rotate_pairs, causal=True), relu), SEQUENCE, {}),
     "parallel block": (on_sequence(parallel, nn.LayerNorm), SEQUENCE, {}),
-    "patches": (lambda w: Of(lambda s, x: s.out(F.relu(s.into(x.view(-1, 3, 3, 2, 3, 2).permute(0, 2, 4, 1, 3, 5).reshape(-1, 9, 12))).mean(1)),
+    "patches": (lambda w: Of(lambda s, x: s.out(F.relu(s.into(x.view(-1, 3, 3, 2, 3, 2).permute(0, 2, 4, 1, 3, 5).reshape(-1, 9,
+                                                                                                                          12))).mean(1)),
                              into=nn.Linear(12, w), out=nn.Linear(w, 8)), IMAGE, {}),
 }
-ATTENDING = {"multihead attention", "attention with weights", "causal", "sdpa", "sdpa causal", "sdpa window", "grouped queries", "rotary halves",
+ATTENDING = {"multihead attention", "attention with weights", "causal", "sdpa", "sdpa causal", "sdpa window", "grouped queries",
+             "rotary halves",
              "rotary pairs", "parallel block", "token and encodings"}

@@ -46,7 +46,8 @@ def _of_sequences(choice, depth):
     makers = [lambda w: nn.Linear(4, w)]
     for _ in range(depth):
         makers += choice.choice([[residual(0.5)], [attention()], [nn.LayerNorm, attention()], [parallel], [residual(), nn.LayerNorm],
-                                 [lambda w: nn.TransformerEncoderLayer(w, heads_of(w), 2 * w, 0.0, "gelu", batch_first=True, norm_first=True)],
+                                 [lambda w: nn.TransformerEncoderLayer(w, heads_of(w), 2 * w, 0.0, "gelu", batch_first=True,
+                                                                       norm_first=True)],
                                  [lambda w: nn.TransformerEncoderLayer(w, heads_of(w), w, 0.0, batch_first=True)]])
     return makers
 

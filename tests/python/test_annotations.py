@@ -5,10 +5,10 @@ import inspect
 import pytest
 
 import widelimit
-from widelimit import experimental, heads, layers, predict, propagation, sde, stax, transfer
+from widelimit import convert, experimental, heads, layers, predict, propagation, sde, stax, transfer
 
 MODULES = {"widelimit": widelimit, "stax": stax, "predict": predict, "layers": layers, "experimental": experimental,
-           "heads": heads, "propagation": propagation, "sde": sde, "transfer": transfer}
+           "convert": convert, "heads": heads, "propagation": propagation, "sde": sde, "transfer": transfer}
 
 
 def public_callables():

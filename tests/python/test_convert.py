@@ -52,7 +52,8 @@ RULES = {
     "PyTorch's default": (lambda w: None, 1 / (3 * 96)), "Kaiming normal": (lambda w: nn.init.kaiming_normal_(w), 2 / 96),
     "Kaiming uniform": (lambda w: nn.init.kaiming_uniform_(w, nonlinearity="relu"), 2 / 96),
     "Xavier uniform": (lambda w: nn.init.xavier_uniform_(w), 2 / 160), "Xavier normal": (lambda w: nn.init.xavier_normal_(w), 2 / 160),
-    "LeCun normal": (lambda w: nn.init.normal_(w, std=96**-0.5), 1 / 96), "standard deviation 0.02$": (lambda w: nn.init.normal_(w, std=0.02), 4e-4),
+    "LeCun normal": (lambda w: nn.init.normal_(w, std=96**-0.5), 1 / 96),
+    "standard deviation 0.02$": (lambda w: nn.init.normal_(w, std=0.02), 4e-4),
     "orthogonal": (lambda w: nn.init.orthogonal_(w), 1 / 96), "zeros": (lambda w: nn.init.zeros_(w), 0.0),
     "0.02 / sqrt.6., of 3": (lambda w: nn.init.normal_(w, std=0.02 / 6**0.5), 4e-4 / 6),
     "the constant 0.05": (lambda w: nn.init.constant_(w, 0.05), 0.0025),
@@ -96,7 +97,8 @@ def test_the_report_says_what_became_of_every_tensor():
 def test_ntk_parametrisation():
     x = torch.randn(3, 5)
     network = widelimit.from_torch(mlp(), x, parametrisation="ntk")
-    expected = widelimit.Network([layers.dense(1 / 3, 1 / 15), layers.relu(), layers.dense(1 / 3, 1 / 192), layers.relu(), layers.dense(1 / 3, 1 / 192)])
+    expected = widelimit.Network([layers.dense(1 / 3, 1 / 15), layers.relu(), layers.dense(1 / 3, 1 / 192), layers.relu(),
+                                  layers.dense(1 / 3, 1 / 192)])
     np.testing.assert_allclose(widelimit.gram(network, x.numpy()).ntk, widelimit.gram(expected, x.numpy()).ntk, rtol=1e-6)
 
 
@@ -148,20 +150,23 @@ def test_layouts():
 
 def test_the_batch_may_stand_elsewhere():
     attention = nn.MultiheadAttention(16, 4)
-    module = Of(lambda s, x: s.b(F.relu(s.a(s.e(x), s.e(x), s.e(x), need_weights=False)[0]).mean(0)), e=nn.Linear(4, 16), a=attention, b=nn.Linear(16, 2))
+    module = Of(lambda s, x: s.b(F.relu(s.a(s.e(x), s.e(x), s.e(x), need_weights=False)[0]).mean(0)), e=nn.Linear(4, 16), a=attention,
+                b=nn.Linear(16, 2))
     refused(module, torch.randn(6, 3, 4), r"batch")
     network = widelimit.from_torch(module, torch.randn(6, 3, 4), batch_axis=1)
     assert network.inputs(torch.randn(6, 3, 4)).shape == (3, 6, 4)
 
 
 def test_indices_as_one_hot_vectors():
-    module = Of(lambda s, x: s.out(torch.tanh(s.hidden(s.words(x)).mean(1))), words=nn.Embedding(11, 64), hidden=nn.Linear(64, 64), out=nn.Linear(64, 2))
+    module = Of(lambda s, x: s.out(torch.tanh(s.hidden(s.words(x)).mean(1))), words=nn.Embedding(11, 64), hidden=nn.Linear(64, 64),
+                out=nn.Linear(64, 2))
     x = torch.randint(0, 11, (3, 5))
     network = widelimit.from_torch(module, x, one_hot=True)
     assert network.inputs(x).shape == (3, 5, 11)
     same = np.array([[len(set(a.tolist()) & set(b.tolist())) for a in x] for b in x])
     assert widelimit.gram(network, network.inputs(x)).nngp[0, 1] >= 0 or same[0, 1] == 0
-    dense = Of(lambda s, x: s.out(torch.tanh(s.hidden(s.words(x)).mean(1))), words=nn.Linear(11, 64, bias=False), hidden=module.hidden, out=module.out)
+    dense = Of(lambda s, x: s.out(torch.tanh(s.hidden(s.words(x)).mean(1))), words=nn.Linear(11, 64, bias=False), hidden=module.hidden,
+               out=module.out)
     dense.words.weight.data = module.words.weight.data.T
     expected = widelimit.from_torch(dense, F.one_hot(x, 11).float(), variances={"words.weight": 1.0})
     np.testing.assert_allclose(widelimit.gram(network, network.inputs(x)).ntk, widelimit.gram(expected, network.inputs(x)).ntk, rtol=1e-5)
@@ -202,8 +207,10 @@ def test_the_same_values_however_they_are_written():
 
     x = torch.randn(3, 5)
     expected = kernels(plain, x)
-    for module in (Of(in_place, a=a, b=b, c=c), Of(branching, a=a, b=b, c=c).eval(), Of(by_hand, a=a, b=b, c=c), nn.Sequential(nn.Sequential(
-            a, nn.Sequential(nn.ReLU(), b)), nn.Sequential(nn.ReLU()), c), Of(buffered, a=a, b=b, c=c, zero=torch.zeros(5), one=torch.ones(1))):
+    for module in (Of(in_place, a=a, b=b, c=c), Of(branching, a=a, b=b, c=c).eval(), Of(by_hand, a=a, b=b, c=c),
+                   nn.Sequential(nn.Sequential(
+            a, nn.Sequential(nn.ReLU(), b)), nn.Sequential(nn.ReLU()), c),
+                   Of(buffered, a=a, b=b, c=c, zero=torch.zeros(5), one=torch.ones(1))):
         np.testing.assert_allclose(kernels(module, x).ntk, expected.ntk, rtol=1e-6)
     np.testing.assert_allclose(kernels(copy.deepcopy(plain).double(), x.double()).ntk, expected.ntk, rtol=1e-6)
     one = widelimit.from_torch(plain, x[:1])
@@ -246,6 +253,7 @@ HOSTILE = {
     "rounded": (lambda s, x: s.b(s.a(x).round()), r"aten::round has no limit"),
     "sorted": (lambda s, x: s.b(s.a(x).sort(-1)[0]), r"aten::sort has no limit"),
     "cumulative": (lambda s, x: s.b(s.a(x).cumsum(-1)), r"aten::cumsum has no limit"),
+    "pairs": (lambda s, x: s.b(torch.relu(s.a(x)[:, None] * s.a(x)[:, :, None])).mean(1), r"module"),
     "outer product": (lambda s, x: s.b(s.a(x)[:, :, None] @ s.a(x)[:, None, :]).mean(1), r"module"),
 }
 
@@ -283,8 +291,45 @@ def test_untied_parameters_are_drawn_independently():
 
 def test_scaled_residual_branches_and_fixed_parameters():
     table = torch.linspace(-1, 1, 5 * 64).reshape(5, 64)
-    module = Of(lambda s, x: s.out(F.relu(s.mix(s.a(x) + s.table)).mean(1)), a=nn.Linear(4, 64), mix=nn.Linear(64, 64), out=nn.Linear(64, 2),
+    module = Of(lambda s, x: s.out(F.relu(s.mix(s.a(x) + s.table)).mean(1)), a=nn.Linear(4, 64), mix=nn.Linear(64, 64),
+                out=nn.Linear(64, 2),
                 table=nn.Parameter(table.clone()))
     buffered = Of(module._forward, a=module.a, mix=module.mix, out=module.out, table=table)
     x = torch.randn(3, 5, 4)
     np.testing.assert_allclose(kernels(module, x, fixed=["table"]).nngp, kernels(buffered, x).nngp, rtol=1e-6)
+
+
+SEQUENCES = {
+    "pairs of positions": (lambda s, x: s.b(torch.relu(s.a(x)[:, :, None] + s.a(x)[:, None])).mean((1, 2)), r"pairs of positions"),
+    "windows": (lambda s, x: s.b(s.windows(s.a(x))).mean(1), r"within groups of positions"),
+    "class attention": (lambda s, x: s.b(s.mha(s.a(x)[:, :1], s.a(x), s.a(x))[0][:, 0]), r"different values of the network \(cross attention\)"),
+    "normalised queries": (lambda s, x: s.b(s.normed(s.a(x))).mean(1), r"queries and keys are normalised"),
+    "soft cap": (lambda s, x: s.b(s.capped(s.a(x))).mean(1), r"soft cap"),
+    "slopes": (lambda s, x: s.b(s.sloped(s.a(x))).mean(1), r"numbers are added to logits"),
+    "linear attention": (lambda s, x: s.b(s.a(x) @ (s.a(x).transpose(1, 2) @ s.a(x))).mean(1), r"module"),
+    "without outputs": (lambda s, x: torch.softmax(s.a(x) @ s.c(x).transpose(1, 2), -1) @ s.a(x), r"without weights for its outputs"),
+    "noise in weights": (lambda s, x: s.b(F.dropout(torch.softmax(s.a(x) @ s.c(x).transpose(1, 2), -1), 0.1) @ s.a(x)).mean(1), r"dropped at random"),
+    "instance norm": (lambda s, x: s.b(torch.relu(F.instance_norm(s.a(x).transpose(1, 2)).transpose(1, 2))).mean(1), r"module"),
+}
+
+
+@pytest.mark.parametrize("name", SEQUENCES)
+def test_sequences_without_a_limit_say_why(name):
+    forward, message = SEQUENCES[name]
+
+    def heads(layer, x, *shape):
+        return layer(x).view(len(x), *shape, 8).transpose(-3, -2)
+
+    def attend(s, y, change_queries=lambda q: q, change_logits=lambda logits: logits, shape=(4, 2)):
+        q, k, v = (heads(layer, y, *shape) for layer in (s.q, s.k, s.v))
+        logits = change_logits(change_queries(q) @ change_queries(k).transpose(-1, -2) / 8**0.5)
+        return s.o((torch.softmax(logits, -1) @ v).transpose(-3, -2).reshape(y.shape))
+
+    inner = {name: nn.Linear(16, 16) for name in "qkvo"}
+    slopes = -torch.tensor([0.5, 0.25])[:, None, None] * (torch.arange(4)[:, None] - torch.arange(4)).abs()
+    module = Of(forward, a=nn.Linear(5, 16), b=nn.Linear(16, 2), c=nn.Linear(5, 16), mha=nn.MultiheadAttention(16, 2, batch_first=True),
+                windows=Of(lambda s, y: attend(s, y, shape=(2, 2, 2)), **inner),
+                normed=Of(lambda s, y: attend(s, y, lambda q: F.rms_norm(q, (8,))), **inner),
+                capped=Of(lambda s, y: attend(s, y, change_logits=lambda logits: 5 * torch.tanh(logits / 5)), **inner),
+                sloped=Of(lambda s, y: attend(s, y, change_logits=lambda logits: logits + slopes), **inner))
+    refused(module, torch.randn(3, 4, 5), message)

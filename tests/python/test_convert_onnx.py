@@ -23,13 +23,15 @@ def exported(module, x, by_trace):
     file = io.BytesIO()
     with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
         if not by_trace:
-            pytest.importorskip("onnxscript", reason="onnxscript, which torch.export's exporter needs, is not installed (torch's environment has it)")
+            pytest.importorskip("onnxscript", reason="onnxscript, which torch.export's exporter needs, is not installed (torch's "
+                                                     "environment has it)")
             return torch.onnx.export(module, (x,), dynamo=True).model_proto
         torch.onnx.export(module, (x,), file, dynamo=False, opset_version=17)
     return onnx.load_from_string(file.getvalue())
 
 
-CHOSEN = ["gelu by hand", "gelu tanh", "silu", "softplus", "circular", "same", "depthwise", "transposed", "padded pool", "concat", "squeeze-excite",
+CHOSEN = ["gelu by hand", "gelu tanh", "silu", "softplus", "circular", "same", "depthwise", "transposed", "padded pool", "concat",
+          "squeeze-excite",
           "group norm", "layer norm by hand", "rms norm by hand", "residual", "glu", "patches", "causal", "sdpa window", "rotary halves"]
 
 
@@ -52,7 +54,8 @@ def file_of(nodes, tensors, shape, out, opset=17):
     """A ModelProto of nodes, with tensors by their names, from x of a shape to the value `out`."""
     graph = helper.make_graph(nodes, "made by hand", [helper.make_tensor_value_info("x", TensorProto.FLOAT, shape)],
                               [helper.make_tensor_value_info(out, TensorProto.FLOAT, None)],
-                              [numpy_helper.from_array(np.asarray(value, np.asarray(value).dtype), name) for name, value in tensors.items()])
+                              [numpy_helper.from_array(np.asarray(value, np.asarray(value).dtype), name) for name,
+                               value in tensors.items()])
     return helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)])
 
 
@@ -63,23 +66,28 @@ def normal(random, *shape, std=1.0):
 def test_a_file_with_gemm_automatic_padding_and_norms_written_out(random):
     """As Keras' exporters write: constants as nodes, MatMul and Add, pads by auto_pad, a norm by its means, GELU by Erf."""
     w = 128
-    tensors = {"k1": normal(random, w, 3, 3, 3, std=27**-0.5), "b1": normal(random, w, 1, 1, std=0.1), "k2": normal(random, w, w, 3, 3, std=(9 * w)**-0.5),
+    tensors = {"k1": normal(random, w, 3, 3, 3, std=27**-0.5), "b1": normal(random, w, 1, 1, std=0.1),
+               "k2": normal(random, w, w, 3, 3, std=(9 * w)**-0.5),
                "gain": np.ones((w, 1, 1), np.float32), "two": np.float32(2), "epsilon": np.float32(1e-3), "root": np.float32(2**0.5),
                "one": np.float32(1), "half": np.float32(0.5), "d": normal(random, w, 16, std=w**-0.5), "e": normal(random, 16, std=0.1)}
     node = helper.make_node
     nodes = [node("Conv", ["x", "k1"], ["c1"], auto_pad="SAME_UPPER", strides=[2, 2]), node("Add", ["c1", "b1"], ["c2"]),
              node("ReduceMean", ["c2"], ["mean"], axes=[1], keepdims=1), node("Sub", ["c2", "mean"], ["centred"]),
              node("Pow", ["centred", "two"], ["squares"]), node("ReduceMean", ["squares"], ["variance"], axes=[1], keepdims=1),
-             node("Add", ["variance", "epsilon"], ["above"]), node("Sqrt", ["above"], ["deviation"]), node("Div", ["centred", "deviation"], ["n"]),
-             node("Mul", ["n", "gain"], ["g"]), node("Div", ["g", "root"], ["z1"]), node("Erf", ["z1"], ["z2"]), node("Add", ["z2", "one"], ["z3"]),
-             node("Mul", ["g", "z3"], ["z4"]), node("Mul", ["z4", "half"], ["phi"]), node("Conv", ["phi", "k2"], ["c3"], auto_pad="SAME_LOWER"),
+             node("Add", ["variance", "epsilon"], ["above"]), node("Sqrt", ["above"], ["deviation"]),
+             node("Div", ["centred", "deviation"], ["n"]),
+             node("Mul", ["n", "gain"], ["g"]), node("Div", ["g", "root"], ["z1"]), node("Erf", ["z1"], ["z2"]),
+             node("Add", ["z2", "one"], ["z3"]),
+             node("Mul", ["g", "z3"], ["z4"]), node("Mul", ["z4", "half"], ["phi"]),
+             node("Conv", ["phi", "k2"], ["c3"], auto_pad="SAME_LOWER"),
              node("Relu", ["c3"], ["r"]), node("GlobalAveragePool", ["r"], ["p"]), node("Flatten", ["p"], ["f"]),
              node("MatMul", ["f", "d"], ["m"]), node("Add", ["m", "e"], ["y"])]
     network = widelimit.from_onnx(file_of(nodes, tensors, ["n", 3, 5, 6], "y"), normal(random, 2, 3, 5, 6))
     from widelimit import layers
     standard = {"parametrisation": "standard"}
     expected = widelimit.Network([
-        layers.conv([3, 3], [2, 2], pads=[1, 0, 1, 1], weight_variance=1, bias_variance=0.01, input_width=3, **standard), layers.layer_norm(epsilon=1e-3),
+        layers.conv([3, 3], [2, 2], pads=[1, 0, 1, 1], weight_variance=1, bias_variance=0.01, input_width=3, **standard),
+        layers.layer_norm(epsilon=1e-3),
         layers.gelu(), layers.conv([3, 3], pads=[1, 1], weight_variance=1, input_width=w, trainable="weights", **standard), layers.relu(),
         layers.global_average_pool(), layers.dense(1, 0.01, input_width=w, **standard)])
     x = normal(random, 3, 5, 6, 3)
@@ -88,7 +96,8 @@ def test_a_file_with_gemm_automatic_padding_and_norms_written_out(random):
 
 def test_what_files_cannot_say(random, tmp_path):
     tensors, node = {"a": normal(random, 5, 5), "w": normal(random, 4, 64, std=0.5), "v": normal(random, 64, 2, std=0.1)}, helper.make_node
-    nodes = [node("MatMul", ["a", "x"], ["g"]), node("MatMul", ["g", "w"], ["h"]), node("Relu", ["h"], ["r"]), node("MatMul", ["r", "v"], ["y"])]
+    nodes = [node("MatMul", ["a", "x"], ["g"]), node("MatMul", ["g", "w"], ["h"]), node("Relu", ["h"], ["r"]),
+             node("MatMul", ["r", "v"], ["y"])]
     graph = file_of(nodes, tensors, ["n", 5, 4], "y")
     with pytest.raises(ConversionError, match=r"node g \(MatMul\): learned weights mix positions.*a fixed matrix"):
         widelimit.from_onnx(graph)

@@ -2,8 +2,13 @@
 
 import ast
 import graphlib
+import os
 import pathlib
+import re
+import subprocess
+import sys
 
+import pytest
 import widelimit
 
 ROOT = pathlib.Path(widelimit.__file__).parent
@@ -34,3 +39,14 @@ def test_there_are_no_circles():
     assert len(graph) > 50 and "widelimit.predict._types" in graph["widelimit.predict._gp"]
     order = list(graphlib.TopologicalSorter(graph).static_order())  # CycleError names the circle.
     assert order.index("widelimit.predict._types") < order.index("widelimit.predict._gp")
+
+
+@pytest.mark.parametrize("call, message", [
+    ("import widelimit.torch", "widelimit.torch needs PyTorch 2.0 or newer, got 1.13.1"),
+    ("import widelimit; widelimit.from_torch(None, None)", r"from_torch needs PyTorch 2.0 or newer \(it is older than 2.0\): pip install torch")])
+def test_an_old_pytorch_says_what_is_needed(call, message, tmp_path):
+    """Debian's is 1.13, which has no torch.func."""
+    (tmp_path / "torch.py").write_text("__version__ = '1.13.1'")
+    ran = subprocess.run([sys.executable, "-c", call], capture_output=True, text=True, check=False,
+                         env={**os.environ, "PYTHONPATH": f"{tmp_path}:{ROOT.parent}"})
+    assert re.search(f"ImportError: {message}", ran.stderr), ran.stderr

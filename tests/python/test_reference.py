@@ -3,6 +3,7 @@
 import importlib
 import importlib.util
 import pathlib
+import re
 import warnings
 
 import pytest
@@ -40,6 +41,9 @@ def test_the_example_runs(module, name):
     module_of(module)
     if (module, name) == ("widelimit.predict", "gradient_descent"):
         pytest.importorskip("scipy")
+    for package in ("torch", "flax", "onnx"):
+        if re.search(rf"^(import|from) {package}\b", EXAMPLES[module][name], re.M):
+            pytest.importorskip(package, reason=f"{package} is not installed (PyTorch's environment has it)")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         exec(compile(PRELUDE + EXAMPLES[module][name], f"{module}.{name}", "exec"), {"__name__": "example"})

@@ -103,7 +103,8 @@ class DenseNet(nn.Module):
 class MobileNetBlock(nn.Module):
     def __init__(self, c):
         super().__init__()
-        self.stem, self.expand, self.depth = nn.Conv2d(3, c, 3, 2, 1), nn.Conv2d(c, 2 * c, 1), nn.Conv2d(2 * c, 2 * c, 3, 1, 1, groups=2 * c)
+        self.stem, self.expand, self.depth = nn.Conv2d(3, c, 3, 2, 1), nn.Conv2d(c, 2 * c, 1), nn.Conv2d(2 * c, 2 * c, 3, 1, 1,
+                                                                                                         groups=2 * c)
         self.project, self.out = nn.Conv2d(2 * c, c, 1), nn.Linear(c, 8)
 
     def forward(self, x):
@@ -143,7 +144,8 @@ class ViT(nn.Module):
         super().__init__()
         self.patch, self.cls = nn.Conv2d(3, c, 3, 3), nn.Parameter(torch.randn(1, 1, c) * 0.5)
         self.pos = nn.Parameter(torch.randn(1, 5, c) * 0.5)
-        self.encoder = nn.TransformerEncoder(nn.TransformerEncoderLayer(c, heads_of(c), 2 * c, 0.0, F.gelu, batch_first=True, norm_first=True), 1,
+        self.encoder = nn.TransformerEncoder(nn.TransformerEncoderLayer(c, heads_of(c), 2 * c, 0.0, F.gelu, batch_first=True,
+                                                                        norm_first=True), 1,
                                              enable_nested_tensor=False)
         self.norm, self.head = nn.LayerNorm(c), nn.Linear(c, 8)
 
@@ -218,7 +220,8 @@ class PostNorm(nn.Module):
 
     def __init__(self, c):
         super().__init__()
-        self.embed, self.layer, self.out = nn.Linear(4, c), nn.TransformerEncoderLayer(c, heads_of(c), 2 * c, 0.0, batch_first=True), nn.Linear(c, 8)
+        self.embed, self.layer, self.out = nn.Linear(4, c), nn.TransformerEncoderLayer(c, heads_of(c), 2 * c, 0.0,
+                                                                                       batch_first=True), nn.Linear(c, 8)
         self.register_buffer("pe", sinusoids(5, c)[None])
 
     def forward(self, x):
@@ -273,7 +276,8 @@ class LongSkip(nn.Module):
     def __init__(self, c):
         super().__init__()
         self.head, self.out = nn.Conv2d(3, c, 3, padding=1), nn.Linear(c, 8)
-        self.blocks = nn.ModuleList(nn.Sequential(nn.Conv2d(c, c, 3, padding=1), nn.ReLU(), nn.Conv2d(c, c, 3, padding=1)) for _ in range(2))
+        self.blocks = nn.ModuleList(nn.Sequential(nn.Conv2d(c, c, 3, padding=1), nn.ReLU(), nn.Conv2d(c, c, 3, padding=1))
+                                    for _ in range(2))
 
     def forward(self, x):
         first = x = self.head(x)
@@ -359,9 +363,11 @@ ZOO = {
     "ConvNeXt": (ConvNeXt, IMAGE, None), "U-Net": (UNet, IMAGE, None), "DenseNet": (DenseNet, IMAGE, None),
     "PoolFormer": (PoolFormer, IMAGE, None), "long skip": (LongSkip, IMAGE, None), "ViT": (ViT, IMAGE, None), "GPT": (GPT, (4, 6), None),
     "Llama": (Llama, (4, 6), None), "transformer with norms behind": (PostNorm, SEQUENCE, None), "GCN": (GraphConvolution, SEQUENCE, None),
-    "WaveNet": (WaveNet, (4, 5), None), "SIREN": (SIREN, (2,), None), "ReZero": (ReZero, VECTOR, None), "deep sets": (DeepSets, SEQUENCE, None),
+    "WaveNet": (WaveNet, (4, 5), None), "SIREN": (SIREN, (2,), None), "ReZero": (ReZero, VECTOR, None),
+    "deep sets": (DeepSets, SEQUENCE, None),
     "VGG": (vgg(nn.MaxPool2d), IMAGE, r"module\.2: a maximum over positions has no limit.*average pooling"),
-    "ResNet in training": (lambda c: ResNet(c, [PreActivation(c)]).train(), IMAGE, r"module\.blocks\.0\.n1: batch norm in training.*module\.eval"),
+    "ResNet in training": (lambda c: ResNet(c, [PreActivation(c)]).train(), IMAGE,
+                           r"module\.blocks\.0\.n1: batch norm in training.*module\.eval"),
     "MLP-Mixer": (MLPMixer, IMAGE, r"module\.token1: learned weights mix positions.*use attention"),
     "MobileNet": (MobileNetBlock, IMAGE, r"module: a nonlinearity needs Gaussian channels.*module\.depth"),
     "highway": (Highway, VECTOR, r"module: two parts of the sum.*weights of its own"),

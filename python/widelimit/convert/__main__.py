@@ -12,7 +12,8 @@ from . import from_onnx
 
 def _parser():
     parser = argparse.ArgumentParser(
-        prog="python -m widelimit.convert", description="Writes the infinite-width limit of a network in an ONNX file as a network file, which the "
+        prog="python -m widelimit.convert", description="Writes the infinite-width limit of a network in an ONNX file as a network file, "
+                                                        "which the "
         "program, C++ and Python read, and prints what rule of initialisation each tensor follows.")
     parser.add_argument("model", help="an ONNX file")
     parser.add_argument("network", help="the network file to write (.json)")
@@ -21,7 +22,8 @@ def _parser():
                         "learning rates of muP; default: %(default)s")
     parser.add_argument("--width-multiplier", type=float, default=1.0, metavar="M", help="for mup: the width over the base width")
     parser.add_argument("--layout", choices=("auto", "first", "last"), default="auto", help="where the inputs have their channels")
-    parser.add_argument("--fixed", action="append", default=[], metavar="TENSOR", help="a tensor that is no parameter (a graph's matrix, sinusoids)")
+    parser.add_argument("--fixed", action="append", default=[], metavar="TENSOR",
+                        help="a tensor that is no parameter (a graph's matrix, sinusoids)")
     parser.add_argument("--untie", action="store_true", help="take a parameter that is used at several places as different ones")
     parser.add_argument("--quiet", action="store_true", help="print nothing but errors")
     return parser

@@ -89,6 +89,10 @@ def aligned(a: Signal, b: Signal, place: str) -> tuple[Signal, Signal]:
             raise refuse(place, f"values of shapes {a.shape} and {b.shape} are combined whose dimensions are different axes of the network",
                          "reshape them alike")
         dims.append(here or there)
+    found = [atom for dimension in dims for atom in dimension]
+    if len(set(found)) < len(found):
+        raise refuse(place, "values of pairs of positions are made (one dimension of positions against another)",
+                     "use attention, or combine values position by position")
     axes = max((s.node.axes for s in (a, b)), key=len)
     a, b = (replace(s if dict(s.node.axes) == dict(axes) else broadcast(s, axes, place), dims=tuple(dims)) for s in (a, b))
     if a.node.axes != b.node.axes:
@@ -266,7 +270,8 @@ def where(state: Any, operation: Operation, condition: Any, a: Any, b: Any) -> A
     if isinstance(condition, Constant) and any(isinstance(value, Logits) for value in (a, b)):
         return state.attention.where(operation, condition, a, b)
     sources = [value for value in (condition, a, b) if isinstance(value, Signal)]
-    if sources and all(isinstance(value, Signal) or (isinstance(value, Constant) and value.number is not None) for value in (condition, a, b)) \
+    if sources and all(isinstance(value, Signal) or (isinstance(value, Constant) and value.number is not None)
+                       for value in (condition, a, b)) \
             and all(source.node is sources[0].node for source in sources):
         parts = [effective(value) if isinstance(value, Signal) else (lambda z, number=value.number: number + 0 * z)
                  for value in (condition, a, b)]

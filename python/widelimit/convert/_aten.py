@@ -15,7 +15,8 @@ from ._steps import FIRST, Earlier, Step, refused
 
 UNARY: dict[str, Callable[..., Any]] = {
     "relu": lambda z: np.maximum(z, 0), "tanh": np.tanh, "sigmoid": logistic, "silu": lambda z: z * logistic(z), "erf": erf, "sin": np.sin,
-    "cos": np.cos, "exp": np.exp, "abs": np.abs, "neg": np.negative, "sqrt": np.sqrt, "rsqrt": lambda z: 1 / np.sqrt(z), "square": np.square,
+    "cos": np.cos, "exp": np.exp, "abs": np.abs, "neg": np.negative, "sqrt": np.sqrt, "rsqrt": lambda z: 1 / np.sqrt(z),
+    "square": np.square,
     "reciprocal": lambda z: 1 / z, "mish": functions.mish, "hardswish": functions.hardswish, "hardsigmoid": functions.hardsigmoid,
     "log_sigmoid_forward": functions.log_sigmoid, "sign": np.sign, "softsign": functions.softsign, "log": np.log, "log1p": np.log1p,
     "expm1": np.expm1, "atan": np.arctan, "sinh": np.sinh, "cosh": np.cosh, "asinh": np.arcsinh, "erfc": lambda z: 1 - erf(z),
@@ -69,7 +70,8 @@ def _matvec(a, b):
 
 def _addmm(c, a, b, beta=1, alpha=1):
     if (beta, alpha) != (1, 1):
-        return [*_mm(a, b), ("multiply", (FIRST, float(alpha)), {}), ("multiply", (c, float(beta)), {}), ("add", (Earlier(1), Earlier(2)), {})]
+        return [*_mm(a, b), ("multiply", (FIRST, float(alpha)), {}), ("multiply", (c, float(beta)), {}),
+                ("add", (Earlier(1), Earlier(2)), {})]
     return [*_mm(a, b), ("add", (FIRST, c), {})]
 
 
@@ -80,7 +82,8 @@ def _baddbmm(c, a, b, beta=1, alpha=1):
 
 def _convolution(x, weight, bias, stride, padding, dilation, transposed, output_padding, groups):
     count = weight.ndim - 2
-    stride, padding, dilation, output_padding = (list(v) * (count if len(v) == 1 else 1) for v in (stride, padding, dilation, output_padding))
+    stride, padding, dilation, output_padding = (list(v) * (count if len(v) == 1 else 1)
+                                                 for v in (stride, padding, dilation, output_padding))
     return [("convolution", (x, weight, bias), {"strides": stride, "pads": [padding, padding], "dilations": dilation, "groups": groups,
                                                 "transposed": transposed, "output_padding": output_padding})]
 
@@ -112,7 +115,8 @@ def _resize(linear):
     def steps(x, size, *rest):
         align, scales = (rest[0], rest[1:]) if linear else (False, rest)
         axes = x.ndim - 2
-        return _maps(x, [resized(x.shape[2 + k], size[k], linear, bool(align), scales[k] if k < len(scales) else None) for k in range(axes)])
+        return _maps(x, [resized(x.shape[2 + k], size[k], linear, bool(align), scales[k] if k < len(scales) else None)
+                         for k in range(axes)])
     return steps
 
 
@@ -128,7 +132,9 @@ def _pad(mode):
 
 def _mean(kind):
     def steps(x, dimensions=None, keep=False, **_):
-        dimensions = range(x.ndim) if dimensions is None or dimensions == [] else [dimensions] if isinstance(dimensions, int) else dimensions
+        if isinstance(dimensions, int):
+            dimensions = [dimensions]
+        dimensions = dimensions or range(x.ndim)
         return [(kind, (x,), {"dimensions": tuple(k % x.ndim for k in dimensions), "keep": keep})]
     return steps
 
@@ -181,7 +187,8 @@ def _take(x, dimension=0, begin=None, end=None, step=1):
 
 def _select(x, dimension, index):
     shape = [size for k, size in enumerate(x.shape) if k != dimension % x.ndim]
-    return [*_take(x, dimension, index % x.shape[dimension], index % x.shape[dimension] + 1), ("reshape", (FIRST,), {"shape": tuple(shape)})]
+    return [*_take(x, dimension, index % x.shape[dimension], index % x.shape[dimension] + 1),
+            ("reshape", (FIRST,), {"shape": tuple(shape)})]
 
 
 def _squeeze(x, dimensions=None):
@@ -205,7 +212,8 @@ def _transpose(x, a, b):
 def _flip(x, dimensions):
     steps = []
     for k in dimensions:
-        steps.append(("axis_map", (Earlier(len(steps) - 1) if steps else x,), {"dimension": k % x.ndim, "matrix": np.eye(x.shape[k])[::-1].copy()}))
+        steps.append(("axis_map", (Earlier(len(steps) - 1) if steps else x,),
+                      {"dimension": k % x.ndim, "matrix": np.eye(x.shape[k])[::-1].copy()}))
     return steps
 
 
@@ -266,12 +274,14 @@ STEPS: dict[str, Callable[..., list[Step]]] = {
     "masked_fill": _masked_fill, "where": lambda c, a, b: [("where", (c, a, b), {})], "_softmax": _softmax, "_safe_softmax": _softmax,
     "native_dropout": _native_dropout, "index_select": _index_select, "embedding": lambda w, x, *_, **__: [("embedding", (w, x), {})],
     "cat": lambda parts, dimension=0: [("concat", tuple(parts), {"dimension": dimension % parts[0].ndim})], "repeat": _repeat,
-    "max_pool2d_with_indices": _max_pool, "max_pool3d_with_indices": _max_pool, "max_pool1d": _max_pool, "max_pool1d_with_indices": _max_pool,
+    "max_pool2d_with_indices": _max_pool, "max_pool3d_with_indices": _max_pool, "max_pool1d": _max_pool,
+    "max_pool1d_with_indices": _max_pool,
     "_adaptive_max_pool2d": _max_pool, "adaptive_max_pool2d": _max_pool, "adaptive_max_pool1d": _max_pool, "max": _max_pool,
     "_log_softmax": lambda *_: refused("log-softmax couples all channels", "leave it out and take the logits (outputs)"),
     "native_channel_shuffle": lambda x, groups: refused("channels of groups are shuffled", "use one group"),
     "pixel_shuffle": lambda x, factor: refused("channels become positions (pixel shuffle)", "use a transposed convolution"),
-    "stack": lambda parts, dimension=0: _stack(parts, dimension), "_prelu_kernel": lambda x, weight: _prelu(x, weight), "glu": lambda x, dimension=-1: _glu(x, dimension),
+    "stack": lambda parts, dimension=0: _stack(parts, dimension), "_prelu_kernel": lambda x, weight: _prelu(x, weight),
+    "glu": lambda x, dimension=-1: _glu(x, dimension),
     "linalg_vector_norm": lambda *_, **__: refused("the length of a vector of channels grows with their number", "use an RMS norm"),
 }
 

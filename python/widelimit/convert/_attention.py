@@ -28,6 +28,9 @@ class Attention:
         place = operation.place
         (batch_a, batch_b), (over_a, over_b) = operation.attributes["batch"], operation.attributes["contracting"]
         a, b = (compact(state, settled(signal, place), place) for signal in (a, b))
+        if any(is_position(atom) for signal, batch in ((a, batch_a), (b, batch_b)) for k in batch for atom in signal.dims[k]):
+            raise refuse(place, "attention is within groups of positions that a reshape makes (windows)",
+                         "attend to all positions with a mask that has the windows")
         for signal, over in ((a, over_a), (b, over_b)):
             if any(atom.axis != CHANNEL and atom.axis[0] != "row" for k in over for atom in signal.dims[k]):
                 raise refuse(place, "two values of the network are multiplied and summed over positions or the batch",
@@ -88,7 +91,8 @@ class Attention:
         first = tuple(slice(None) if any(is_position(atom) or atom.axis[0] == "key" for atom in dimension) else 0
                       for dimension in logits.dims)
         if (seen != seen[tuple(slice(None) if index == slice(None) else slice(0, 1) for index in first)]).any():
-            raise refuse(place, "masks differ from input to input, or from head to head", "use one mask; widelimit.gram takes masks of inputs")
+            raise refuse(place, "masks differ from input to input, or from head to head",
+                         "use one mask; widelimit.gram takes masks of inputs")
         mask = seen[first]
         if self._key_first(logits):
             mask = mask.T
@@ -140,7 +144,8 @@ class Attention:
     def softmax(self, operation: Operation, logits: Any) -> Logits:
         place = operation.place
         if not isinstance(logits, Logits):
-            raise refuse(place, "softmax over channels couples all of them, so that they are not independent", "leave it out and take the logits"
+            raise refuse(place, "softmax over channels couples all of them, so that they are not independent",
+                         "leave it out and take the logits"
                          " (outputs), or gate by sigmoid")
         atoms = logits.dims[operation.attributes["dimension"]]
         if logits.stage != "logits" or not all(isinstance(atom.axis, tuple) and atom.axis[0] == "key" for atom in atoms):
@@ -245,7 +250,8 @@ def _source(signal, what, place):
         node = node.parents[0]
     is_dense = node.kind == "weights" and not node.data["each"] and not node.data.get("filter")
     if not is_dense:
-        raise refuse(place, f"{what} of attention are not a linear map of one value (they come from {node.place or node.kind}, {node.kind})",
+        raise refuse(place,
+                     f"{what} of attention are not a linear map of one value (they come from {node.place or node.kind}, {node.kind})",
                      "make queries, keys and values by linear layers")
     return node
 
@@ -266,7 +272,8 @@ def compact(state: Any, signal: Signal, place: str) -> Signal:
         dims = renamed(signal.dims, lambda atom: Atom(CHANNEL, atom.stride // size * len(read), atom.size)
                        if atom.axis == CHANNEL else atom)
         signal = replace(signal, node=node, dims=dims, rows=HeadMap(matrix[..., read], signal.rows.axis, len(read)))
-    rows = [k for k, dimension in enumerate(signal.dims) if any(isinstance(atom.axis, tuple) and atom.axis[0] == "row" for atom in dimension)]
+    rows = [k for k, dimension in enumerate(signal.dims) if any(isinstance(atom.axis, tuple) and atom.axis[0] == "row"
+                                                                for atom in dimension)]
     matrix = signal.rows.matrix
     if len(rows) == 1 and matrix.shape[:2] == (1, len(read)) and np.array_equal(matrix[0], np.eye(len(read))):
         dims = tuple((Atom(CHANNEL, 1, len(read)),) if k == rows[0] else dimension for k, dimension in enumerate(signal.dims))

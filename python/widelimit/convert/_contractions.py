@@ -38,7 +38,8 @@ def _with_constant(state, operation, a, b):
     rest_s = [k for k in range(len(signal.dims)) if k not in (*batch_s, *over_s)]
     atoms = [atom for k in over_s for atom in signal.dims[k]]
     if any(atom.axis == BATCH for atom in atoms):
-        raise refuse(place, "a product sums over the batch", "every input has to be computed by itself (batch_axis says where the batch is)")
+        raise refuse(place, "a product sums over the batch",
+                     "every input has to be computed by itself (batch_axis says where the batch is)")
     if not any(atom.axis == CHANNEL for atom in atoms) and signal.node.channels > 1:
         return _over_positions(signal, constant, (batch_s, rest_s, over_s), (over_c, rest_c), first, place)
     weight = record(constant, [*rest_c, *over_c], len(rest_c), place)
@@ -53,7 +54,8 @@ def _with_constant(state, operation, a, b):
 def _without_batch(constant, batch, place):
     """Weights without the dimensions that broadcasting has repeated for every input, and which dimensions are left."""
     if any(constant.values.shape[k] > 1 and np.ptp(constant.values, k).any() for k in batch):
-        raise refuse(place, "weights differ from input to input, or from head to head", "use the same weights for all, or a grouped convolution")
+        raise refuse(place, "weights differ from input to input, or from head to head",
+                     "use the same weights for all, or a grouped convolution")
     kept = [k for k in range(constant.values.ndim) if k not in batch]
     first = tuple(0 if k in batch else slice(None) for k in range(constant.values.ndim))
     parameter = constant.parameter and replace(constant.parameter, entries=constant.parameter.entries[first])
@@ -114,7 +116,8 @@ def _over_positions(signal, constant, of_signal, of_constant, first, place):
     batch_s, rest_s, over_s = of_signal
     over_c, rest_c = of_constant
     if constant.parameter is not None:
-        raise refuse(place, "learned weights mix positions, the same for all channels (token mixing): there are as many of them as positions, "
+        raise refuse(place, "learned weights mix positions, the same for all channels (token mixing): there are as many of them as "
+                            "positions, "
                      "which stay few as channels grow, so that the kernel stays random", "use attention, a convolution over channels, or a "
                      "fixed matrix (a buffer)")
     if len(over_s) != 1 or len(rest_c) != 1 or not all(is_position(atom) for atom in signal.dims[over_s[0]]):
@@ -230,7 +233,8 @@ def attention(state: Any, operation: Operation, q: Any, k: Any, v: Any, mask: An
     """scaled_dot_product_attention, as the operations that it stands for."""
     rank, given = len(q.dims), operation.attributes
     batch = tuple(range(rank - 2))
-    product = Operation("contract", (), operation.output, {"batch": (batch, batch), "contracting": ((rank - 1,), (rank - 1,))}, operation.place)
+    product = Operation("contract", (), operation.output, {"batch": (batch, batch), "contracting": ((rank - 1,), (rank - 1,))},
+                        operation.place)
     logits = state.attention.product(state, product, q, k)
     logits = replace(logits, scale=logits.scale * given["scale"])
     if given["causal"]:
@@ -241,6 +245,7 @@ def attention(state: Any, operation: Operation, q: Any, k: Any, v: Any, mask: An
             logits = state.attention.where(operation, Constant(mask.values.astype(float)), logits, Constant(np.array(-np.inf)))
         else:
             logits = state.attention.plus(operation, logits, mask, 1.0, 1.0)
-    product = Operation("contract", (), operation.output, {"batch": (batch, batch), "contracting": ((rank - 1,), (rank - 2,))}, operation.place)
+    product = Operation("contract", (), operation.output, {"batch": (batch, batch), "contracting": ((rank - 1,), (rank - 2,))},
+                        operation.place)
     return state.attention.attend(state, product, replace(logits, stage="weights"), v)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import warnings
 from typing import Any, Sequence
 
@@ -49,7 +50,8 @@ def converted(trace: Trace, *, parametrisation: str, width_multiplier: float, va
     network = ConvertedNetwork(layers)
     rank = len(trace.input.shape)
     network._one_hot = translation.root.channels if channel is None else None
-    network._order = None if channel is None else (batch_axis % rank, *(k for k in range(rank) if k not in (batch_axis % rank, channel)), channel)
+    network._order = None if channel is None else (batch_axis % rank, *(k for k in range(rank) if k not in (batch_axis % rank, channel)),
+                                                   channel)
     shape = tuple(size for _, size in translation.root.axes)
     try:
         if not translation.output.axes:
@@ -60,7 +62,8 @@ def converted(trace: Trace, *, parametrisation: str, width_multiplier: float, va
     network.report = Report(rows, _notes(translation.output, rows), shape, translation.root.channels, parametrisation)
     unknown = [row.parameter for row in rows if row.variance.rule == "measured"]
     if unknown:
-        warnings.warn(f"{trace.name}: {len(unknown)} tensors follow no rule of initialisation (trained?), their measured variances are taken: "
+        warnings.warn(f"{trace.name}: {len(unknown)} tensors follow no rule of initialisation (trained?), their measured variances are "
+                      f"taken: "
                       f"{', '.join(unknown[:5])}{', ...' if len(unknown) > 5 else ''}; variances= says others", stacklevel=3)
     return network
 
@@ -126,7 +129,7 @@ def from_torch(module: Any, example: Any, *, parametrisation: str = "standard", 
 
     ConversionError, a NetworkError, names the submodule that has no limit, why, and what one may do.
     """
-    from ._torch import trace
+    trace = _front_end("_torch", "torch")
 
     return converted(trace(module, example, batch_axis, tuple(fixed)), parametrisation=parametrisation, width_multiplier=width_multiplier,
                      variances=variances, layout=layout, batch_axis=batch_axis, one_hot=one_hot, untie=untie)
@@ -136,7 +139,7 @@ def from_flax(module: Any, example: Any, *, fixed: Sequence[str] = (), **options
     """The limit of a module of Flax (NNX), read by its jaxpr; arguments as of from_torch. Modules with dropout or batch norm
     must be in evaluation (module.eval())."""
     options = _with_defaults(options)
-    from ._flax import trace
+    trace = _front_end("_flax", "flax")
 
     return converted(trace(module, example, tuple(fixed)), **options)
 
@@ -145,13 +148,25 @@ def from_onnx(file: Any, example: Any = None, *, fixed: Sequence[str] = (), **op
     """The limit of a network in an ONNX file (a path, or a ModelProto); arguments as of from_torch, example: a batch of inputs, standard
     normal numbers of the file's shape if left out. Floating-point tensors of the file are taken as parameters, but for those in fixed."""
     options = _with_defaults(options)
-    from ._onnx import trace
+    trace = _front_end("_onnx", "onnx")
 
     return converted(trace(file, example, tuple(fixed)), **options)
 
 
+def _front_end(name, package):
+    """trace() of a front end; ImportError says which package it needs."""
+    try:
+        if not hasattr(importlib.import_module(package), {"torch": "func"}.get(package, "__name__")):
+            raise ImportError("it is older than 2.0")
+        return importlib.import_module(f"{__package__}.{name}").trace
+    except ImportError as error:
+        needed = {"torch": "PyTorch 2.0 or newer", "flax": "Flax", "onnx": "ONNX"}[package]
+        raise ImportError(f"from_{package} needs {needed} ({error}): pip install {package}") from error
+
+
 def _with_defaults(options):
-    defaults = {"parametrisation": "standard", "width_multiplier": 1.0, "variances": None, "layout": "auto", "batch_axis": 0, "one_hot": False,
+    defaults = {"parametrisation": "standard", "width_multiplier": 1.0, "variances": None, "layout": "auto", "batch_axis": 0,
+                "one_hot": False,
                 "untie": False}
     unknown = set(options) - set(defaults)
     if unknown:

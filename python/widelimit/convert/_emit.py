@@ -43,7 +43,8 @@ class Emission:
             k += 1
         self._count += len(result)
         if self._count > _MOST_LAYERS:
-            raise refuse(node.place, f"the network has more than {_MOST_LAYERS} layers, as values that several branches use are written in each",
+            raise refuse(node.place, f"the network has more than {_MOST_LAYERS} layers, as values that several branches use are written "
+                                     f"in each",
                          "convert a part of the module")
         return result
 

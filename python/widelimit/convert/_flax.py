@@ -11,7 +11,8 @@ from ._steps import refused, written
 from ._trace import Constant, ConversionError, Operation, Parameter, Trace, Variable
 
 _INSIDE = {"pjit": "jaxpr", "jit": "jaxpr", "closed_call": "call_jaxpr", "core_call": "call_jaxpr", "custom_jvp_call": "call_jaxpr",
-           "custom_vjp_call": "call_jaxpr", "custom_vjp_call_jaxpr": "fun_jaxpr", "remat": "jaxpr", "checkpoint": "jaxpr", "remat2": "jaxpr"}
+           "custom_vjp_call": "call_jaxpr", "custom_vjp_call_jaxpr": "fun_jaxpr", "remat": "jaxpr", "checkpoint": "jaxpr",
+           "remat2": "jaxpr"}
 _SAME = {"convert_element_type", "stop_gradient", "copy", "copy_p", "device_put", "optimization_barrier", "sharding_constraint",
          "reduce_precision"}
 _ARRANGING = _SAME | {"reshape", "transpose", "squeeze", "expand_dims", "broadcast_in_dim", "slice", "rev"}
@@ -118,7 +119,8 @@ class _Reader:
         results = []
         for part in parts:
             values = np.asarray(part)
-            results.append(Constant(values, Parameter(f"{source.name} (computed)", np.arange(values.size).reshape(values.shape), source.trained,
+            results.append(Constant(values, Parameter(f"{source.name} (computed)", np.arange(values.size).reshape(values.shape),
+                                                      source.trained,
                                                       values.ravel())))
         return results
 

@@ -160,7 +160,8 @@ _MAXIMUM = refused("a maximum over positions has no limit in closed form", "use 
 
 STEPS: dict[str, Callable[[dict[str, Any], list[Any]], list[Any]]] = {
     **{name: _function(UNARY[known]) for name, known in {
-        "tanh": "tanh", "logistic": "sigmoid", "erf": "erf", "erfc": "erfc", "sin": "sin", "cos": "cos", "exp": "exp", "abs": "abs", "neg": "neg",
+        "tanh": "tanh", "logistic": "sigmoid", "erf": "erf", "erfc": "erfc", "sin": "sin", "cos": "cos", "exp": "exp", "abs": "abs",
+        "neg": "neg",
         "sqrt": "sqrt", "rsqrt": "rsqrt", "square": "square", "sign": "sign", "log": "log", "log1p": "log1p", "expm1": "expm1",
         "sinh": "sinh", "cosh": "cosh", "atan": "atan"}.items()},
     "exp2": _function(np.exp2), **{name: _binary(kind) for name, kind in {
@@ -170,9 +171,11 @@ STEPS: dict[str, Callable[[dict[str, Any], list[Any]], list[Any]]] = {
     "transpose": lambda given, inputs: [("permute", (inputs[0],), {"order": tuple(given["permutation"])})], "squeeze": _squeeze,
     "reduce_sum": _reduced("sum"), "reduce_max": _reduced("max"), "slice": _slice, "split": _split, "pad": _pad, "rev": _reversed,
     "concatenate": _concatenate, "select_n": _select, "reduce_window_sum": _window_sum, "reduce_window_max": lambda given, inputs: _MAXIMUM,
-    "gt": _compared(np.greater), "ge": _compared(np.greater_equal), "lt": _compared(np.less), "le": _compared(np.less_equal), "ne": _compared(np.not_equal),
+    "gt": _compared(np.greater), "ge": _compared(np.greater_equal), "lt": _compared(np.less), "le": _compared(np.less_equal),
+    "ne": _compared(np.not_equal),
     "eq": _compared(np.equal),
-    "gather": lambda given, inputs: refused("values are looked up by indices", "slice by constants; for an embedding of indices pass one-hot "
+    "gather": lambda given, inputs: refused("values are looked up by indices", "slice by constants; for an embedding of indices pass "
+                                                                               "one-hot "
                                             "vectors to nnx.Linear(use_bias=False)"),
     "is_finite": lambda given, inputs: refused("values are tested", "leave the test out"),
 }

@@ -76,7 +76,8 @@ def group_of_norm(state: Any, operation: Operation, value: Any) -> Signal:
     place, atoms = operation.place, [atom for dimension in value.dims[2:] for atom in dimension]
     inner = int(np.prod([atom.size for atom in atoms if atom.axis == CHANNEL], dtype=int))
     if inner == 1 and value.node.channels > 1:
-        raise refuse(place, "an instance norm (a norm of every channel by itself) has random numbers for norms", "use a group norm of few groups")
+        raise refuse(place, "an instance norm (a norm of every channel by itself) has random numbers for norms",
+                     "use a group norm of few groups")
     axes = tuple(axis for axis, _ in value.node.axes)
     return normalised(value, "layer_norm", operation.attributes["epsilon"], axes, place)
 

@@ -109,7 +109,8 @@ def trace(file: Any, example: Any, fixed: tuple[str, ...] = ()) -> Trace:
     given = {tensor.name for tensor in model.graph.initializer}
     inputs = [value for value in model.graph.input if value.name not in given]
     if len(inputs) != 1:
-        raise ConversionError(f"{name}: expected one input, got {len(inputs)} ({', '.join(value.name for value in inputs)}); export the part that "
+        raise ConversionError(f"{name}: expected one input, got {len(inputs)} ({', '.join(value.name for value in inputs)}); export the "
+                              f"part that "
                               "has one")
     array = _example(inputs[0], example, name)
     reader = _Reader(model, _computed(model, inputs[0].name, array, name), inputs[0].name, fixed)

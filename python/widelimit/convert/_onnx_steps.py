@@ -280,9 +280,11 @@ def _einsum(call):
 
 def _attention(call):
     if call.value(0).ndim != 4 or any(call.has(k) for k in (4, 5)) or call.get("softcap", 0.0):
-        return refused("attention of three dimensions, with a cache, or with a soft cap", "write it with dimensions [n, heads, positions, channels]")
+        return refused("attention of three dimensions, with a cache, or with a soft cap",
+                       "write it with dimensions [n, heads, positions, channels]")
     scale = call.get("scale") or 1 / sqrt(call.shape[-1])
-    return [("attention", (call.name(0), call.name(1), call.name(2), call.value(3)), {"causal": bool(call.get("is_causal", 0)), "scale": scale})]
+    return [("attention", (call.name(0), call.name(1), call.name(2), call.value(3)),
+             {"causal": bool(call.get("is_causal", 0)), "scale": scale})]
 
 
 def _softmax(call):
@@ -318,7 +320,8 @@ def _compared(compare):
 
 
 _MAXIMUM = refused("a maximum over positions has no limit in closed form", "use average pooling")
-_UNARY = {"Relu": "relu", "Tanh": "tanh", "Sigmoid": "sigmoid", "Erf": "erf", "Sin": "sin", "Cos": "cos", "Exp": "exp", "Abs": "abs", "Neg": "neg",
+_UNARY = {"Relu": "relu", "Tanh": "tanh", "Sigmoid": "sigmoid", "Erf": "erf", "Sin": "sin", "Cos": "cos", "Exp": "exp", "Abs": "abs",
+          "Neg": "neg",
           "Sqrt": "sqrt", "Reciprocal": "reciprocal", "Mish": "mish", "HardSwish": "hardswish", "Softsign": "softsign", "Sign": "sign",
           "Log": "log", "Sinh": "sinh", "Cosh": "cosh"}
 
@@ -328,7 +331,8 @@ STEPS: dict[str, Callable[[Call], list[Any]]] = {
                                               "Max": "maximum", "Min": "minimum"}.items()},
     **{name: _compared(compare) for name, compare in {"Greater": np.greater, "Less": np.less, "GreaterOrEqual": np.greater_equal,
                                                       "LessOrEqual": np.less_equal}.items()},
-    "Softplus": _made(lambda call: WITH_PARAMETERS["softplus"]()), "Gelu": _made(lambda call: WITH_PARAMETERS["gelu"](call.get("approximate", "none"))),
+    "Softplus": _made(lambda call: WITH_PARAMETERS["softplus"]()),
+    "Gelu": _made(lambda call: WITH_PARAMETERS["gelu"](call.get("approximate", "none"))),
     "LeakyRelu": _made(lambda call: WITH_PARAMETERS["leaky_relu"](call.get("alpha", 0.01))),
     "Elu": _made(lambda call: WITH_PARAMETERS["elu"](call.get("alpha", 1.0))), "Selu": _function(functions.selu),
     "Celu": _made(lambda call: WITH_PARAMETERS["celu"](call.get("alpha", 1.0))),
@@ -336,13 +340,16 @@ STEPS: dict[str, Callable[[Call], list[Any]]] = {
     "HardSigmoid": _made(lambda call: lambda z, a=call.get("alpha", 0.2), b=call.get("beta", 0.5): np.clip(a * z + b, 0, 1)),
     "Clip": _clip, "PRelu": _prelu, "Gemm": _gemm, "MatMul": _matmul, "Conv": _conv, "ConvTranspose": _conv, "AveragePool": _average_pool,
     "GlobalAveragePool": _global_pool, "Pad": _pad, "Resize": _resize, "Upsample": _resize, "Reshape": _shaped, "Flatten": _shaped,
-    "Squeeze": _shaped, "Unsqueeze": _shaped, "Transpose": _transpose, "Expand": _expand, "Slice": _slice, "Split": _split, "Gather": _gather,
+    "Squeeze": _shaped, "Unsqueeze": _shaped, "Transpose": _transpose, "Expand": _expand, "Slice": _slice, "Split": _split,
+    "Gather": _gather,
     "Concat": _concat, "ReduceMean": _reduced("mean"), "ReduceSum": _reduced("sum"), "ReduceMax": _reduced("max"), "Softmax": _softmax,
     "LayerNormalization": _layer_norm("layer_norm"), "RMSNormalization": _layer_norm("rms_norm"), "GroupNormalization": _group_norm,
     "InstanceNormalization": _instance_norm, "BatchNormalization": _batch_norm, "Einsum": _einsum, "Attention": _attention,
     "Where": lambda call: [("where", (call.name(0), call.name(1), call.name(2)), {})], "MaxPool": lambda call: _MAXIMUM,
-    "GlobalMaxPool": lambda call: _MAXIMUM, "LogSoftmax": lambda call: refused("log-softmax couples all channels", "take the logits (outputs)"),
-    "Sum": lambda call: [("add", (call.name(0), call.name(1)), {})] if len(call.names) == 2 else refused("a sum of several", "add two at a time"),
+    "GlobalMaxPool": lambda call: _MAXIMUM, "LogSoftmax": lambda call: refused("log-softmax couples all channels",
+                                                                               "take the logits (outputs)"),
+    "Sum": lambda call: [("add", (call.name(0), call.name(1)), {})]
+    if len(call.names) == 2 else refused("a sum of several", "add two at a time"),
 }
 
 __all__ = ["STEPS", "Call", "Step"]

@@ -45,7 +45,8 @@ class Parametrisation:
         found = measured(weight.values, fans[0], fans[1:], bias, given)
         if weight.values.size < weight.whole.size and found.rule != "zeros":
             # A part of a tensor (queries of queries, keys and values) is drawn as the whole, unless it differs from it.
-            of_all = measured(weight.whole.reshape(-1, weight.values.shape[-1]) if not bias else weight.whole, fans[0], fans[1:], bias, given)
+            of_all = measured(weight.whole.reshape(-1, weight.values.shape[-1]) if not bias else weight.whole, fans[0], fans[1:], bias,
+                              given)
             found = of_all if abs(of_all.measured - found.measured) <= 5 * found.error + 1e-12 else found
         rate = self._rate(node, bias)
         self.rows.setdefault((weight.name, found.variance), Row(node.place, weight.name, fans[0], found, rate, weight.trained))
@@ -159,7 +160,8 @@ class Parametrisation:
         wq, wk, wv = _pooled((wq, wk, wv), value.data["weight"].values.size)
         bq, bk, bv = _pooled((bq, bk, bv), value.channels)
         if not np.allclose([wq, wk], wv, rtol=1e-6) or not np.allclose([bq, bk], bv, rtol=1e-6):
-            raise refuse(node.place, "queries, keys and values have weights or biases of different variances, whose NTK is known in the NTK "
+            raise refuse(node.place, "queries, keys and values have weights or biases of different variances, whose NTK is known in the "
+                                     "NTK "
                          "parametrisation alone", "pass parametrisation='ntk', or equal variances=")
         channels, rate = value.data["fan_channels"], self._rate(value, False)
         before = self._linear("dense", {}, wv, channels, rate, bv, self._bias_rate(value), wv, bv)

@@ -126,6 +126,10 @@ def row_axis(signal: Signal, k: int) -> int:
     return 1 + sum(1 for dimension in signal.dims[:k] for atom in dimension if _is_row(atom))
 
 
+def _is_repeat(atom):
+    return isinstance(atom.axis, tuple) and atom.axis[0] == "repeat"
+
+
 def _is_row(atom):
     return isinstance(atom.axis, tuple) and atom.axis[0] == "row"
 
@@ -216,7 +220,7 @@ def reduced(state: Any, operation: Operation, value: Any) -> Any:
     if any(atom.axis == CHANNEL for atom in atoms):
         return _dropped(state.norms.statistic(operation, value, atoms), operation)
     value = settled(value, place)
-    for axis in dict.fromkeys(atom.axis for atom in atoms):
+    for axis in dict.fromkeys(atom.axis for atom in atoms if not _is_repeat(atom)):
         value = _mean_along(value, axis, [atom for atom in atoms if atom.axis == axis], place)
     count = int(np.prod([atom.size for atom in atoms]))
     scale = value.scale * (count if operation.kind == "sum" else 1)

@@ -107,7 +107,8 @@ def applied(signal: Signal, function: Function, place: str) -> Signal:
     before = signal.function
     if signal.rows is not None:
         raise refuse(place, "a nonlinearity acts on parts of a head's channels", "apply it to all channels")
-    return replace(signal, root=None, place=place if before is None else signal.place, function=function if before is None else lambda z: function(before(z)))
+    return replace(signal, root=None, place=place if before is None else signal.place, function=function
+                   if before is None else lambda z: function(before(z)))
 
 
 def settled(signal: Signal, place: str) -> Signal:

@@ -60,6 +60,7 @@ def _shape(kind, inputs, attributes):
 def _after_convolution(inputs, attributes):
     """[n, out, positions...] of a convolution that is not transposed."""
     sizes, filters = inputs[0].shape, inputs[1].values.shape
-    positions = [(size + before + after - dilation * (length - 1) - 1) // stride + 1 for size, length, stride, before, after, dilation in zip(
+    positions = [(size + before + after - dilation * (length - 1) - 1) // stride + 1 for size, length, stride, before, after,
+                 dilation in zip(
         sizes[2:], filters[2:], attributes["strides"], *attributes["pads"], attributes["dilations"])]
     return (sizes[0], filters[0], *positions)

@@ -90,7 +90,8 @@ class _Recorder(TorchDispatchMode):
             steps = self._refused(steps, (args, kwargs))
         if is_in_place and isinstance(result, torch.Tensor):
             storage = self._storage(result)
-            shared = any(self._storage(tensor) == storage and tensor is not result for tensor in self._keep if isinstance(tensor, torch.Tensor))
+            shared = any(self._storage(tensor) == storage and tensor is not result for tensor in self._keep
+                         if isinstance(tensor, torch.Tensor))
             if shared:
                 self._versions[storage] = self._versions.get(storage, 0) + 1
         if steps is None:
@@ -144,7 +145,8 @@ class _Recorder(TorchDispatchMode):
         return [(BINARY[name], (first, second), {})]
 
     def _split(self, name, args, kwargs, result):
-        dimension = (args[1] if len(args) > 1 else kwargs.get("dim", 0)) if name == "unbind" else args[2] if len(args) > 2 else kwargs.get("dim", 0)
+        dimension = (args[1]
+                     if len(args) > 1 else kwargs.get("dim", 0)) if name == "unbind" else args[2] if len(args) > 2 else kwargs.get("dim", 0)
         whole, first, parts = args[0], 0, []
         dimension %= whole.ndim
         for part in result:
@@ -191,7 +193,8 @@ class _Recorder(TorchDispatchMode):
             return
         if name in ARRANGING and len(known) == 1:
             moved = function(*(torch.from_numpy(known[0].entries.copy()) if arg is tensors[0] and id(arg) in self._parameters else
-                               torch.from_numpy(known[0].entries.copy()) if isinstance(arg, torch.Tensor) and id(arg) in self._parameters else arg
+                               torch.from_numpy(known[0].entries.copy()) if isinstance(arg, torch.Tensor)
+                               and id(arg) in self._parameters else arg
                                for arg in args), **(kwargs if name != "_to_copy" else {}))
             entries = [leaf.numpy() for leaf in tree_flatten(moved)[0]]
             for tensor, entry in zip(results, entries):
@@ -215,7 +218,8 @@ class _Recorder(TorchDispatchMode):
     def recurrent(self, value: torch.Tensor, result: Any) -> None:
         """A recurrent layer, of which nothing is read."""
         self._keep += list(result)
-        steps = refused("a recurrent layer has the same weights at all times", "widelimit.layers.recurrent is the limit of nn.RNN; gated cells "
+        steps = refused("a recurrent layer has the same weights at all times",
+                        "widelimit.layers.recurrent is the limit of nn.RNN; gated cells "
                         "(LSTM, GRU) have none here")
         self._write(self._refused(steps, (value,)), result, "")
 

@@ -49,7 +49,8 @@ _HANDLERS = {
     "permute": _shapes.permute, "expand": _shapes.expand, "slice": _shapes.take, "axis_map": _shapes.axis_map, "concat": _shapes.concat,
     "mean": _shapes.reduced, "sum": _shapes.reduced, "variance": _shapes.reduced, "max": _shapes.maximum_over,
     "softmax": lambda state, operation, value: state.attention.softmax(operation, value), "layer_norm": _norms.norm_operation,
-    "rms_norm": _norms.norm_operation, "group_norm": _norms.group_norm, "group_of_norm": _norms.group_of_norm, "dropout": _dropout, "refused": _refused,
+    "rms_norm": _norms.norm_operation, "group_norm": _norms.group_norm, "group_of_norm": _norms.group_of_norm, "dropout": _dropout,
+    "refused": _refused,
 }
 
 
@@ -146,5 +147,6 @@ def _check_shared(name, nodes):
         for entry in weight.entries.ravel()[:: max(1, weight.entries.size // 1000)]:
             other = used.setdefault(int(entry), node)
             if other is not node and not (other.key == node.key and other.parents == node.parents):
-                raise refuse(node.place, f"the parameter {name} is used at two places (also by {other.place}): tied weights make both outputs "
+                raise refuse(node.place, f"the parameter {name} is used at two places (also by {other.place}): tied weights make both "
+                                         f"outputs "
                              "depend on each other", "give each its own, or pass untie=True, which draws them independently")
