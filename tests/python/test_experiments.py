@@ -54,7 +54,7 @@ def test_every_file_has_its_head(programs):
         head, columns, rows = tables.read(file)
         assert head.startswith("# ") and "widelimit" in head and ("seed" in head or "draw" in head), file.name
         assert rows and {len(row) for row in rows} == {len(columns)}, file.name
-        assert "version" in columns or any(f"widelimit {version}" in head for version in ("0.1", "0.2")), file.name
+        assert "version" in columns or any(f"widelimit {version}" in head for version in ("0.1", "0.2", "0.3")), file.name
 
 
 def test_leave_one_out_of_learning_curves_is_that_of_refits(programs):

@@ -14,7 +14,7 @@ import sentences
 from tables import DATA, EXPERIMENTS, rows_of
 
 PROGRAMS = ("default_criteria", "learning_curves", "small_cifar10", "calibration", "attention_depth", "residual_scale", "hyperparameters", "reviews",
-            "shaped_transformer", "signal_propagation", "heads", "example_tables", "field", "decision_tables",
+            "shaped_transformer", "shaped_curves", "signal_propagation", "heads", "heads_curves", "example_tables", "field", "decision_tables",
             "learned_inputs", "categories", "inducing_points", "small_intervals", "class_probabilities", "trained_transformers")
 PAGES = [EXPERIMENTS.parent / "experiments.md", *sorted(EXPERIMENTS.glob("*.md"))]
 # Tables without measured numbers: what there is, how it is called, what papers say.

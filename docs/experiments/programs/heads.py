@@ -2,16 +2,16 @@
 
     python heads.py features|times|rest|bayes [--starts N] [--threads 1]
     python heads.py resampling|digits|sgd|figures|dimensions [--starts N] [--threads 1] [--program widelimit] [--mnist FOLDER]
-    python heads.py summary
+    python heads.py summary|picture
 
 Appends a row to docs/experiments/data/heads_TABLE.csv as each start ends, and leaves out the starts that the file holds, so
 that a run that was stopped goes on where it was.
 
-`summary` prints the tables of docs/experiments/head-specialization.md that stand on these files.
+`summary` prints the tables of docs/experiments/head-specialization.md that stand on these files, `picture` draws (heads_pictures.py).
 
 features  figure 3: overlaps of every head at tau = 100, 400 and 4,000 for three Gaussian features
 times     figure 6: specialisation times of flows over the size of the start
-rest      figures 4 (right and left with H = 3, 5, 7), 9, 10 and 15: losses where flows rest
+rest      figures 4, 9, 10 and 15: losses where flows rest; --heads N: the cases of so many heads only
 bayes     Bayes risks of the priors of figure 4, from 400,000 draws
 resampling  figure 8: flows on samples that are kept, and on new ones at every step, to tau = 20, and a quarter of the starts to 100
 digits    figure 7: times at which digits are specialised on, SGD on MNIST's test images
@@ -73,16 +73,17 @@ def rest_cases():
         yield "9", activation, "flip2(2 2)", flip(2, 2), 5, 2
         yield "10", activation, "gaussian(8 2)", gaussian([8, 2]), 5, 4
         yield "15", activation, "gaussian(9 9 9)", gaussian([9, 9, 9]), 5, 4
-    for count, activation in itertools.product((3, 5, 7), ACTIVATIONS):
+    for count, activation in itertools.product((3, 5, 7, 1, 2, 4), ACTIVATIONS):
         yield "4 left", activation, "spikes(4 10)", spikes(4, 10), 5, count
         yield "4 left", activation, "gaussian(4 x 10)", gaussian([10] * 4), 5, count
 
 
-def rest(starts, threads):
+def rest(starts, threads, only=None):
+    """With `only`, the cases of so many heads."""
     table = Table("heads_rest", ("figure", "activation", "prior", "heads", "seed"),
                   ("loss", "standard_error", "at_rest", "tau", "lowest_curvature", "left_saddles", "relevant_mass"),
                   "seeds 1, 2, ...")
-    cases = itertools.product(range(1, starts + 1), rest_cases())
+    cases = itertools.product(range(1, starts + 1), (case for case in rest_cases() if only in (None, case[-1])))
     for seed, (figure, activation, name, prior, tokens, count) in cases:
         if table.lacks(figure, activation, name, count, seed):
             (end,) = heads.flow(activation, prior, tokens, count, tau=40_000, records=2, step=0.5, samples=20_000, seed=seed,
@@ -321,6 +322,11 @@ SUMMARIES = {"heads_features": summary_of_features, "heads_times": summary_of_ti
              "heads_figures": summary_of_figures, "heads_dimensions": summary_of_dimensions}
 
 
+def picture():
+    from heads_pictures import draw_all
+    draw_all()
+
+
 def summary():
     for name, lines in SUMMARIES.items():
         if (DATA / f"{name}.csv").exists():
@@ -329,16 +335,17 @@ def summary():
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("table", choices=("features", "times", "rest", "bayes", "resampling", "digits", "sgd", "figures", "dimensions", "summary"))
+    parser.add_argument("table", choices=("features", "times", "rest", "bayes", "resampling", "digits", "sgd", "figures", "dimensions", "summary", "picture"))
     parser.add_argument("--starts", type=int, default=0, help="seeds 1 to N; 20, 100, 5, 20, 20, 5, 5 and 5 by default")
     parser.add_argument("--program", default="widelimit")
     parser.add_argument("--mnist", type=pathlib.Path)
+    parser.add_argument("--heads", type=int, help="of rest: only the cases of so many heads")
     parser.add_argument("--threads", type=int, default=1)
     given = parser.parse_args()
     DATA.mkdir(parents=True, exist_ok=True)
-    {"summary": summary, "features": lambda: features(given.starts or 20, given.threads),
+    {"summary": summary, "picture": picture, "features": lambda: features(given.starts or 20, given.threads),
      "times": lambda: times(given.starts or 100, given.threads),
-     "rest": lambda: rest(given.starts or 5, given.threads), "bayes": lambda: bayes(given.threads), "resampling": lambda: resampling(given),
+     "rest": lambda: rest(given.starts or 5, given.threads, given.heads), "bayes": lambda: bayes(given.threads), "resampling": lambda: resampling(given),
      "digits": lambda: digits(given), "sgd": lambda: sgd(given), "figures": lambda: figures(given), "dimensions": lambda: dimensions(given)}[given.table]()
 
 

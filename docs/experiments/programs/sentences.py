@@ -8,7 +8,7 @@ from tables import DATA, EXPERIMENTS, read
 # What a program measured: with a decimal point, in percent, or with an error. Settings stand behind an equality sign, or are of a paper.
 FIGURE = re.compile(r"(?<![\w.,^/])[+-]?\d*\.\d+(?![\w.]*\.\d)(?:\(\d+\))?|(?<![\w.])\d+(?:\.\d+)? ?%")
 SETTING = re.compile(r"arXiv:\S+|version \S+|an interval of 95 % reaches \S+ standard errors to either side|\d+ % (?:interval|quantile)s?|intervals? of 95 %"
-                     r"|(?:[=<>]|section|equation|[tT]able|[fF]igure) -?\d*\.?\d+")
+                     r"|(?:[=<>]|section|equation|definition|theorem|lemma|[tT]able|[fF]igure) -?\d*\.?\d+")
 
 
 def said(page):
