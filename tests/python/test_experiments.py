@@ -37,6 +37,36 @@ def test_sentences_have_the_numbers_of_their_files(programs):
     assert programs("prose").missing() == []
 
 
+def test_the_coverage_of_the_papers_stands(programs):
+    coverage = programs("coverage")
+    assert coverage.missing() == []
+    assert len(programs("tables").rows_of("coverage")) >= 60
+
+
+@pytest.mark.parametrize("column, value, complaint", [
+    ("agrees", "yes: the largest difference is .0219 in m", ".0219 stands neither in its rows nor on its page"),
+    ("agrees", "yes: so it is", "says that it agrees or not without a number"),
+    ("agrees", "surely: .0214", "expected one of yes, partly, no, open, nothing"),
+    ("agrees", "open:", "expected one of yes, partly, no, open, nothing"),
+    ("by", "heads.py sgdd", "heads.py has no sgdd"),
+    ("by", "head.py sgd", "there is no program head.py"),
+    ("by", "widelimit heads compares", "there is no command heads compares"),
+    ("by", "heads_sgd", "there is no program heads_sgd"),
+    ("rows", "data/heads_sgdd.csv", "there is no heads_sgdd.csv"),
+    ("rows", "head-specialization.md#what-came-in", "head-specialization.md has no heading what-came-in"),
+    ("rows", "", "has a verdict without rows or a page"),
+    ("pictures", "head-specialization/sgdd.png", "there is no picture head-specialization/sgdd.png"),
+])
+def test_what_is_wrong_of_a_row_of_the_coverage_is_found(programs, monkeypatch, column, value, complaint):
+    coverage = programs("coverage")
+    row = {"paper": "a paper", "item": "figure 1", "by": "heads.py sgd; widelimit heads compare", "here": "D = 10,000", "there": "D = 10,000",
+           "agrees": "yes: the largest difference is .0214 in m", "rows": "data/heads_sgd.csv", "pictures": "head-specialization/sgd.png", "hours": "rows"}
+    monkeypatch.setattr(coverage, "rows_of", lambda name: [row])
+    assert coverage.missing() == []
+    row[column] = value
+    assert any(complaint in found for found in coverage.missing())
+
+
 def test_a_number_that_no_file_makes_is_found(programs, tmp_path, monkeypatch):
     check, page = programs("check_pages"), programs("tables").EXPERIMENTS / "finite-networks.md"
     changed = tmp_path / page.name

@@ -2,10 +2,11 @@
 
 Prints the lines that a file makes and its page lacks, the lines of tables which no file makes, the numbers of sentences that the
 files do not have so, figures of sentences that stand on nothing, standard errors of few draws without a quantile of t, and what
-page_structure.py finds; ends with status 1 if there is any."""
+coverage.py and page_structure.py find; ends with status 1 if there is any."""
 import importlib
 import sys
 
+import coverage
 import few_draws
 import page_structure
 import printed
@@ -14,7 +15,7 @@ import sentences
 from tables import DATA, EXPERIMENTS, rows_of
 
 PROGRAMS = ("default_criteria", "learning_curves", "small_cifar10", "calibration", "attention_depth", "residual_scale", "hyperparameters", "reviews",
-            "shaped_transformer", "shaped_curves", "signal_propagation", "heads", "heads_curves", "example_tables", "field", "decision_tables",
+            "shaped_transformer", "shaped_curves", "signal_propagation", "heads", "heads_curves", "coverage", "example_tables", "field", "decision_tables",
             "learned_inputs", "categories", "inducing_points", "small_intervals", "class_probabilities", "trained_transformers")
 PAGES = [EXPERIMENTS.parent / "experiments.md", *sorted(EXPERIMENTS.glob("*.md"))]
 # Tables without measured numbers: what there is, how it is called, what papers say.
@@ -69,6 +70,7 @@ def main():
     found += [f"{page} lacks in a sentence: {piece}" for page, piece in prose.missing()]
     found += [f"{page} has no rows for a figure of a sentence: {figure}" for page, figure in without_rows()]
     found += few_draws.missing()
+    found += coverage.missing()
     found += page_structure.missing()
     for line in found:
         print(line)

@@ -44,7 +44,7 @@ def flows(plt):
 
 def features(plt):
     """Figures 3 and 14."""
-    figure, grid = plt.subplots(2, 3, figsize=(10, 6.6), sharex=True, sharey=True)
+    figure, grid = plt.subplots(2, 3, figsize=(10, 6.6), sharex=True, sharey=True, layout="constrained")
     for (activation, tau), axes in zip(itertools.product(("softmax", "bayes"), ("100", "400", "4000")), grid.flat):
         rows = where("heads_features", activation=activation, tau=tau)
         points = axes.scatter(column(rows, "m0"), column(rows, "m1"), c=abs(column(rows, "m2")), s=10, vmin=0, vmax=2, cmap="viridis")
@@ -85,7 +85,7 @@ def losses(plt):
 def keys(plt):
     """Figure 5: cosines in place of the keys' pixels."""
     kept = list(dict.fromkeys(row["activation"] for row in rows_of("heads_keys")))
-    figure, grid = plt.subplots(1, len(kept), figsize=(3 * len(kept), 3.4), squeeze=False)
+    figure, grid = plt.subplots(1, len(kept), figsize=(3 * len(kept), 3.4), squeeze=False, layout="constrained")
     for axes, activation in zip(grid.flat, kept):
         rows = where("heads_keys", activation=activation, seed=1)
         cosines = np.array([[float(row[f"cosine_{digit}"]) for digit in range(10)] for row in rows])

@@ -11,10 +11,10 @@ from widelimit import propagation
 
 from attention_depth import COMMITTED, DEPTHS, HEADS, right_answers
 from calibration import of_most_draws
-from learning_curves import NETWORKS
+from learning_curves import NETWORKS, curves
 from signal_propagation import deviations, rejected
 from shaped_transformer import PATHS, of_data
-from tables import DATA, EXPERIMENTS, mean_and_error, point, rows_of, shows, welch
+from tables import DATA, EXPERIMENTS, difference_cell, mean_and_error, point, rows_of, shows, welch
 from trained_transformers import Networks, difference, squared_errors, tasks
 
 
@@ -53,6 +53,19 @@ def of_attention_depth():
              for head in HEADS for kernel in ("nngp", "ntk") if (head, 1, kernel) in right]
     yield f"by {min(gains):.1f} to {max(gains):.1f} points from one convolution to eight"
     yield f"{len(rows_of('attention_depth'))} of {len(HEADS) * len(DEPTHS) * 2 * 2} rows"
+
+
+def of_whitened_images():
+    """Pooling over flattening on whitened images, beside the images of figure 4, 1,000 of 8 x 8 each."""
+    cells = []
+    for kernel in ("nngp", "ntk"):
+        pooled, flat = ({draw: right for (_, draw), right in curves(network, kernel)[1000].items()} for network in ("conv-gap", "conv-flatten"))
+        cells.append(f"{difference_cell(pooled, flat)} points ({kernel.upper()})")
+    yield " and ".join(cells)
+    right = right_answers(COMMITTED)
+    pixels = [difference_cell(right["gap", depth, kernel], right["flatten", depth, kernel]) for depth in (2, 4) for kernel in ("nngp", "ntk")]
+    least, *_, greatest = sorted(pixels, key=lambda cell: float(cell.split()[0]))
+    yield f"between {least} and {greatest} in the four cells of 2 and 4 convolutions"
 
 
 def of_softmax_samples():
@@ -166,6 +179,13 @@ def of_shaped_transformers():
     yield f"{stays['8']:.0f} % of the networks with gamma = 1 stay inside, at tau_0 = 4 still {stays['4']:.0f} %"
 
 
+def of_gradients_by_queries():
+    """Of Pre-LN, from the first of 150 layers to the last."""
+    layers = {(row["network"], row["layer"]): float(row["query"]) for row in rows_of("shaped_layers")}
+    decades = [np.log10(layers[f"unshaped Pre-LN {mask}", "1"] / layers[f"unshaped Pre-LN {mask}", "150"]) for mask in ("causal", "full")]
+    yield f"those by queries by {decades[0]:.1f} (causal) and {decades[1]:.1f} decades"
+
+
 def of_depths_left_out():
     """Beside the predictor of exponents times depth, alpha and depth on MNIST, depth by depth."""
     networks, errors = Networks("mnist"), squared_errors("mnist")
@@ -237,10 +257,10 @@ def of_trained_transformers():
         yield words.format(*(point(np.mean(losses), 2) for losses in same.values()))
 
 
-PIECES = {EXPERIMENTS.parent / "experiments.md": (of_small_cifar10, of_calibration), EXPERIMENTS / "infinite-attention.md": (of_attention_depth, of_softmax_samples),
+PIECES = {EXPERIMENTS.parent / "experiments.md": (of_small_cifar10, of_calibration), EXPERIMENTS / "infinite-attention.md": (of_attention_depth, of_whitened_images, of_softmax_samples),
           EXPERIMENTS.parent / "devices.md": (of_a_pair,),
           EXPERIMENTS / "signal-propagation.md": (of_figure_7, of_propagation, of_contexts, of_normality, of_trained_transformers), EXPERIMENTS / "head-specialization.md": (of_heads, of_heads_at_rest),
-          EXPERIMENTS / "shaped-transformer.md": (of_shaped_transformers,)}
+          EXPERIMENTS / "shaped-transformer.md": (of_shaped_transformers, of_gradients_by_queries)}
 
 
 def pieces():
