@@ -20,7 +20,7 @@ PROGRAMS = ("default_criteria", "learning_curves", "small_cifar10", "calibration
 PAGES = [EXPERIMENTS.parent / "experiments.md", *sorted(EXPERIMENTS.glob("*.md"))]
 # Tables without measured numbers: what there is, how it is called, what papers say.
 WITHOUT_NUMBERS = ("| subject | page |", "| figures | command | sizes |", "| figure | command | sizes |", "| | program | paper | run here |",
-                   "| family | network | of the paper, weak vectors (NNGP / NTK) |", "| record | network | reference |", "| record | command | what is missing |")
+                   "| family | network |", "| record | network | reference |", "| record | command | what is missing |")
 
 
 def made():

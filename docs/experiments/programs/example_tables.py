@@ -29,7 +29,6 @@ KEPT = {
     "propagation_groups": Kept("propagation_figure3", "figure3.csv", "signal-propagation.md", "seed 0"),
     "shaped_correlations": Kept("sde_figure1", "figure1_left.csv", "shaped-transformer.md", "seed 1"),
     "shaped_distances": Kept("sde_figure1", "figure1_ks.csv", "shaped-transformer.md", "seed 1"),
-    "shaped_resnet": Kept("sde_figure2", "figure2_right.csv", "shaped-transformer.md", "seed 1 for all gammas"),
     "shaped_parts": Kept("sde_figure3", "figure3.csv", "shaped-transformer.md", "seed 1"),
 }
 PAGES = {name: EXPERIMENTS / kept.page for name, kept in KEPT.items()}
@@ -139,15 +138,6 @@ def summary_of_distances():
         yield f"| {row['observable']} | {point(row['distance'], 4)} | {point(row['p'], 2)} |"
 
 
-def summary_of_resnet():
-    rows = [row for row in numbers_of("shaped_resnet") if abs(10 * row["gamma"] - round(10 * row["gamma"])) < 1e-9]
-    yield f"| gamma | {' | '.join(format(row['gamma'], 'g').removeprefix('0') for row in rows)} |"
-    yield "|---|" + "---|" * len(rows)
-    for name, column, digits in (("SDE, exact distribution", "SDE exact", 4), ("SDE, sampled", "SDE sampled", 4), ("networks", "networks", 4),
-                                 ("standard error (networks)", "standard error", 4), ("distance", "KS network to exact distribution", 4), ("p", "p", 2)):
-        yield f"| {name} | {' | '.join(point(row[column], digits) for row in rows)} |"
-
-
 def summary_of_parts():
     rows, layers = numbers_of("shaped_parts"), (10, 50, 150)
     yield "| network | mean abs. correlation, layer 10 / 50 / 150 | median abs. covariance, 10 / 50 / 150 | mean at 150 |"
@@ -162,7 +152,7 @@ def summary_of_parts():
 SUMMARIES = {"softmax_samples": summary_of_softmax_samples, "scale_mixture": summary_of_scale_mixture, "attention_convergence": summary_of_convergence,
              "propagation_trajectory_1": summary_of_trajectory("propagation_trajectory_1"),
              "propagation_trajectory_5": summary_of_trajectory("propagation_trajectory_5"), "propagation_groups": summary_of_groups,
-             "shaped_correlations": summary_of_correlations, "shaped_distances": summary_of_distances, "shaped_resnet": summary_of_resnet,
+             "shaped_correlations": summary_of_correlations, "shaped_distances": summary_of_distances,
              "shaped_parts": summary_of_parts}
 
 
