@@ -3,7 +3,7 @@
     python finite_moments.py compute [NETWORKS]
     python finite_moments.py summary
 
-compute   the second moment of the squared output and of the NTK of one input, over the square of the mean, of NETWORKS [8,000] networks of
+compute   the second moment of the squared output and of the NTK of one input, over the square of the mean, of NETWORKS [4,000] networks of
           each width and depth, without biases; appends a row a case to docs/experiments/data/finite_moments.csv
 summary   prints the table of docs/experiments/finite-networks.md"""
 import sys
@@ -60,7 +60,7 @@ def main():
     if sys.argv[1:] in (["-h"], ["--help"]):
         print(__doc__)
     elif not shows(" ".join(sys.argv[1:]), SUMMARIES):
-        compute(int(sys.argv[2]) if len(sys.argv) > 2 else 8000)
+        compute(int(sys.argv[2]) if len(sys.argv) > 2 else 4000)
 
 
 if __name__ == "__main__":

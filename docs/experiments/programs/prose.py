@@ -14,7 +14,7 @@ from calibration import of_most_draws
 from learning_curves import NETWORKS, curves
 from signal_propagation import deviations, rejected
 from shaped_transformer import PATHS, of_data
-from tables import DATA, EXPERIMENTS, difference_cell, mean_and_error, point, rows_of, shows, welch
+from tables import DATA, EXPERIMENTS, difference_cell, mean_and_error, paired, point, rows_of, shows, welch
 from trained_transformers import Networks, difference, squared_errors, tasks
 
 
@@ -52,6 +52,9 @@ def of_attention_depth():
     gains = [100 * (np.mean(list(right[head, DEPTHS[-1], kernel].values())) - np.mean(list(right[head, 1, kernel].values())))
              for head in HEADS for kernel in ("nngp", "ntk") if (head, 1, kernel) in right]
     yield f"by {min(gains):.1f} to {max(gains):.1f} points from one convolution to eight"
+    errors = [paired(*(list(right[head, depth, kernel].values()) for depth in (DEPTHS[-1], 1)))[1] for head in HEADS for kernel in ("nngp", "ntk")
+              if (head, 1, kernel) in right]
+    yield f"with standard errors of {min(errors):.1f} to {max(errors):.1f}"
     yield f"{len(rows_of('attention_depth'))} of {len(HEADS) * len(DEPTHS) * 2 * 2} rows"
 
 
@@ -222,6 +225,12 @@ def of_figure_7():
     yield (f"Rank correlations of the loss are of {ranks['lambda_a']} with |lambda_a|, {ranks['lambda_g']} with |lambda_g|, "
            f"{ranks['predicted']} with the fitted predictor")
     yield f"and {ranks['alpha']} with alpha alone"
+    random, apart = np.random.default_rng(0), []
+    for _ in range(2000):
+        drawn = random.integers(len(rows), size=len(rows))
+        apart.append(np.subtract(*(spearmanr(columns[name][drawn], columns["loss"][drawn]).statistic for name in ("predicted", "alpha"))))
+    low, high = np.quantile(apart, (0.025, 0.975))
+    yield f"between {low:+.2f} and {high:+.2f} with 95 % (bootstrap over the networks)"
 
 
 def of_a_pair():
