@@ -14,9 +14,10 @@ import prose
 import sentences
 from tables import DATA, EXPERIMENTS, rows_of
 
-PROGRAMS = ("default_criteria", "learning_curves", "small_cifar10", "calibration", "attention_depth", "residual_scale", "hyperparameters", "reviews",
-            "shaped_transformer", "shaped_curves", "signal_propagation", "heads", "heads_curves", "coverage", "example_tables", "field", "decision_tables",
-            "learned_inputs", "categories", "inducing_points", "small_intervals", "class_probabilities", "trained_transformers")
+PROGRAMS = ("default_criteria", "learning_curves", "small_cifar10", "calibration", "attention_depth", "residual_scale", "hyperparameters",
+            "reviews", "shaped_transformer", "shaped_curves", "signal_propagation", "heads", "heads_curves", "finite_moments", "coverage",
+            "example_tables", "field", "decision_tables", "learned_inputs", "categories", "inducing_points", "small_intervals",
+            "class_probabilities", "trained_transformers")
 PAGES = [EXPERIMENTS.parent / "experiments.md", *sorted(EXPERIMENTS.glob("*.md"))]
 # Tables without measured numbers: what there is, how it is called, what papers say.
 WITHOUT_NUMBERS = ("| subject | page |", "| figures | command | sizes |", "| figure | command | sizes |", "| | program | paper | run here |",

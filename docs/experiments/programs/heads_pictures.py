@@ -5,11 +5,11 @@ import itertools
 
 import numpy as np
 
+from heads import ACTIVATIONS
 from heads_curves import FLOWS, digit_times
-from tables import DATA, EXPERIMENTS, mean_and_error, rows_of, save
+from tables import DATA, EXPERIMENTS, rows_of, save
 
 PICTURES = EXPERIMENTS / "head-specialization"
-ACTIVATIONS = ("softmax", "softmaxv", "softmax1", "bayes")
 
 
 def where(name, **fields):

@@ -94,6 +94,12 @@ def of_propagation():
            f"+{point(difference[~large].mean(), 3)}")
 
 
+def of_moments():
+    """Of the NTK's second moment, in logarithms, over 5 beta."""
+    shares = [np.log(float(row["ntk"])) / (5 * int(row["depth"]) / int(row["width"])) for row in rows_of("finite_moments")]
+    yield f"logarithm is {point(min(shares), 2)} to {point(max(shares), 2)} times 5 beta"
+
+
 def of_contexts():
     rows = {(int(row["tokens"]), float(row["alpha"])): row for row in rows_of("propagation_contexts")}
 
@@ -269,6 +275,7 @@ def of_trained_transformers():
 PIECES = {EXPERIMENTS.parent / "experiments.md": (of_small_cifar10, of_calibration), EXPERIMENTS / "infinite-attention.md": (of_attention_depth, of_whitened_images, of_softmax_samples),
           EXPERIMENTS.parent / "devices.md": (of_a_pair,),
           EXPERIMENTS / "signal-propagation.md": (of_figure_7, of_propagation, of_contexts, of_normality, of_trained_transformers), EXPERIMENTS / "head-specialization.md": (of_heads, of_heads_at_rest),
+          EXPERIMENTS / "finite-networks.md": (of_moments,),
           EXPERIMENTS / "shaped-transformer.md": (of_shaped_transformers, of_gradients_by_queries)}
 
 
