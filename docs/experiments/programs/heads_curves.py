@@ -31,9 +31,9 @@ FLIP2, GAUSSIAN82, GAUSSIAN22 = heads.Prior.flip2(2, 2), heads.Prior.gaussian([8
 FLOWS = {"2a and 12": (FLIP2, "flip2(2 2)", {2: 800, 4: 800, 5: 800, 8: 3000}),
          "2b and 13 bottom": (GAUSSIAN82, "gaussian(8 2)", {2: 3000, 4: 3000, 5: 3000, 8: 3000}),
          "13 top": (GAUSSIAN22, "gaussian(2 2)", {2: 800, 5: 800, 8: 800})}
-# figure: prior, tokens, heads, last time, activations, symmetry of the flow's samples
-SGD = {"1": (FLIP2, 10, 2, 40, ("softmax",), "plain"), "9": (FLIP2, 5, 2, 40, ACTIVATIONS, "closed"),
-       "10": (GAUSSIAN82, 5, 4, 30, ACTIVATIONS, "closed")}
+# figure: prior, tokens, heads, last time, activations, number and symmetry of the flow's samples
+SGD = {"1": (FLIP2, 10, 2, 40, ("softmax",), 100_000, "plain"), "9": (FLIP2, 5, 2, 40, ACTIVATIONS, 20_000, "closed"),
+       "10": (GAUSSIAN82, 5, 4, 30, ACTIVATIONS, 20_000, "closed")}
 STRENGTHS = (0.5, 2, 8), (0.5, 1, 2, 4, 8)
 PRUNED = {"spikes(4 10)": heads.Prior.spikes(4, 10), "gaussian(4 x 10)": heads.Prior.gaussian([10] * 4)}
 ETAS = (0.3, 0.1)
@@ -63,12 +63,12 @@ def flows(given):
 
 def sgd(given):
     table = Table("heads_sgd_curves", ("figure", "activation", "seed"), ("dynamics", "tau", "head", "m0", "m1", "largest_difference_m", "largest_difference_S"),
-                  "seeds 1, 2, ...; D = N_b = 10,000; gamma = .02; flow: 20,000 samples, step .1")
+                  "seeds 1, 2, ...; D = N_b = 10,000; gamma = .02; flow: 100,000 samples, figures 9 and 10 20,000 closed ones, step .1")
     for seed, figure in itertools.product(range(1, (given.starts or 1) + 1), SGD):
-        prior, tokens, count, last, activations, symmetry = SGD[figure]
+        prior, tokens, count, last, activations, samples, symmetry = SGD[figure]
         for activation in activations:
             if table.lacks(figure, activation, seed):
-                found = heads.compare(activation, prior, tokens, count, 10_000, last, samples=20_000, symmetry=symmetry, seed=seed,
+                found = heads.compare(activation, prior, tokens, count, 10_000, last, samples=samples, symmetry=symmetry, seed=seed,
                                       threads=given.threads)
                 times = range(0, len(found.sgd.tau), max(1, len(found.sgd.tau) // 25))
                 differences = found.largest_difference_m, found.largest_difference_S
