@@ -6,13 +6,13 @@
 #include <string>
 #include <utility>
 
-#include "cli/output/text_parts.hpp"
-#include "cli/plots/gnuplot_quoted.hpp"
 #include "cli/program/run_context.hpp"
 #include "cli/report/html.hpp"
 #include "memory_file.hpp"
 #include "targets.hpp"
 #include "widelimit/data/csv.hpp"
+#include "widelimit/results/picture.hpp"
+#include "widelimit/results/table.hpp"
 #include "widelimit/text/visible_text.hpp"
 
 namespace widelimit::fuzz {
@@ -86,12 +86,12 @@ void shown_text(Bytes bytes) {
   expect(visible_text(visible) == visible, "a visible text stays as it is");
   expect_visible(lines, "visible lines");
 
-  expect(read_by_gnuplot(cli::gnuplot_quoted(text)) == visible, "gnuplot: the same text");
+  expect(read_by_gnuplot(results::gnuplot_quoted(text)) == visible, "gnuplot: the same text");
   const std::string html = cli::html_escaped(text);
   expect_visible(html, "HTML");
   expect(read_by_browser(html) == lines, "HTML: the same text");
-  check_csv(cli::csv_field(text), visible);
-  check_csv(cli::csv_quoted(text), visible);
+  check_csv(results::csv_field(text), visible);
+  check_csv(results::csv_quoted(text), visible);
 
   const std::string command = cli::shell_command_line({"program", text, text + "7"});
   expect(visible_text(command) == command, "a command is one visible line");

@@ -7,30 +7,15 @@
 #include <string>
 #include <vector>
 
-#include "widelimit/matrix.hpp"
-#include "widelimit/numerics/statistics.hpp"
+#include "widelimit/results/results.hpp"
 
 namespace widelimit::cli {
 
-/// What the numbers of a file come from. Every file of `sde`, `heads` and `propagation` says so itself,
-/// because files are moved out of their folders.
-struct Origin {
-  std::string command;                     ///< E.g. "sde simulate".
-  nlohmann::ordered_json configuration;    ///< What was asked for.
-  std::optional<std::uint64_t> seed = {};  ///< None where nothing is drawn.
-};
-
-/// "widelimit" (the version), "command", "configuration" and "seed", the value of "origin" in JSON files.
-[[nodiscard]] nlohmann::ordered_json origin_json(const Origin& origin);
-
-/// The same as the first lines of a CSV file, each after "# ".
-[[nodiscard]] std::string origin_comment(const Origin& origin);
-
-/// A matrix as a list of rows.
-[[nodiscard]] nlohmann::json matrix_json(const Matrix<double>& matrix);
-
-/// {"value", "standard_error"}.
-[[nodiscard]] nlohmann::json estimate_json(const numerics::Estimate& estimate);
+using results::estimate_json;
+using results::matrix_json;
+using results::Origin;
+using results::origin_comment;
+using results::origin_json;
 
 /// The outcome of a command of `heads` or `propagation`.
 struct ResultTable {  // NOLINT(bugprone-exception-escape): json's destructor may allocate

@@ -7,9 +7,6 @@
 #include <regex>
 #include <system_error>
 
-#include "widelimit/data/csv.hpp"
-#include "widelimit/text/visible_text.hpp"
-
 namespace widelimit::cli {
 
 std::size_t letter_count(std::string_view text) {
@@ -33,35 +30,9 @@ std::string shared_or_range(const Vector<double>& numbers, const char* one, cons
   return least == most ? fmt::format(fmt::runtime(one), least) : fmt::format(fmt::runtime(two), least, most);
 }
 
-namespace {
-
-/// Without quotes: one line that no spreadsheet computes.
-std::string csv_text(std::string_view text) {
-  std::string visible = visible_text(text);
-  const bool is_formula = !visible.empty() &&
-                          std::string_view("=+-@").find(visible[0]) != std::string_view::npos &&
-                          !data::number_in_field(visible);
-  return is_formula ? "'" + visible : visible;
-}
-
-std::string in_quotes(std::string_view text) {
-  std::string quoted = "\"";
-  for (const char c : text) quoted += c == '"' ? std::string("\"\"") : std::string(1, c);
-  return quoted + "\"";
-}
-
-}  // namespace
-
 std::string squared_error_text(double error) {
   return error < 1e7 ? fmt::format("{:.5f}", error) : fmt::format("{:.5e}", error);
 }
-
-std::string csv_field(std::string_view text) {
-  const std::string field = csv_text(text);
-  return field.find_first_of(",\"") == std::string::npos ? field : in_quotes(field);
-}
-
-std::string csv_quoted(std::string_view text) { return in_quotes(csv_text(text)); }
 
 std::optional<double> whole_text_number(std::string_view text) {
   double number = 0;

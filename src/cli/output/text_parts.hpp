@@ -9,9 +9,13 @@
 
 #include "widelimit/matrix.hpp"
 #include "widelimit/network/shape.hpp"
+#include "widelimit/results/table.hpp"
 
 /// Taking texts and option values apart.
 namespace widelimit::cli {
+
+using results::csv_field;
+using results::csv_quoted;
 
 /// Characters of a text in UTF-8, whose bytes 10xxxxxx go on with one.
 [[nodiscard]] std::size_t letter_count(std::string_view text);
@@ -24,14 +28,6 @@ namespace widelimit::cli {
 
 /// A mean squared error with five digits behind the point, or of any size with six in all.
 [[nodiscard]] std::string squared_error_text(double error);
-
-/// A text as a field of a CSV file, as visible_text() shows it, in quotes where need be and its own quotes doubled
-/// (RFC 4180). A spreadsheet computes what begins with = + - or @: such a text has a single quote before it, unless it
-/// is a number.
-[[nodiscard]] std::string csv_field(std::string_view text);
-
-/// The same in quotes, whether need be or not.
-[[nodiscard]] std::string csv_quoted(std::string_view text);
 
 /// The number that the whole text is, as std::from_chars reads it ("inf" and "nan" as well); nothing where something
 /// else stands before it, after it or in its place.

@@ -5,10 +5,13 @@
 #include <string>
 #include <string_view>
 
-#include "cli/plots/gnuplot_quoted.hpp"
 #include "widelimit/files/replacing_file.hpp"
+#include "widelimit/results/picture.hpp"
 
 namespace widelimit::cli {
+
+using results::gnuplot_quoted;
+using results::gnuplot_quoted_tic;
 
 /// The first line of a script: the terminal of a PNG of this size, in pixels. Names are drawn as they stand.
 [[nodiscard]] std::string gnuplot_canvas(int width, int height);
