@@ -6,6 +6,7 @@
 #include "widelimit/specialization/bayes.hpp"
 #include "widelimit/specialization/check.hpp"
 #include "widelimit/specialization/configuration.hpp"
+#include "widelimit/specialization/experiments.hpp"
 #include "widelimit/specialization/first_times.hpp"
 #include "widelimit/specialization/flow.hpp"
 #include "widelimit/specialization/hessian.hpp"

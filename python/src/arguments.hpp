@@ -18,12 +18,11 @@ namespace widelimit::python {
 /// "max_step: expected ..., got ..." of "simulate.max_step: expected ..., got ...", after the function's name.
 [[nodiscard]] std::string function_in_front(const std::string& function, const std::string& message);
 
-/// read(fields) of the arguments by the rows of their table: ranges, defaults and sentences are those of the program.
+/// read(fields) of such an object by the rows of their table: ranges, defaults and sentences are those of the program.
 /// Errors are ArgumentErrors "FUNCTION: ARGUMENT: expected ..., got ...".
 template <typename Read>
-auto read_arguments(const std::string& function, const nanobind::dict& given, const ConfigFields& table,
-                    const Read& read) {
-  const nlohmann::json object = json_of_arguments(given, table);
+auto read_object(const std::string& function, const nlohmann::json& object, const ConfigFields& table,
+                 const Read& read) {
   try {
     ConfigReader fields(object, table, function);
     auto result = read(fields);
@@ -34,6 +33,13 @@ auto read_arguments(const std::string& function, const nanobind::dict& given, co
   } catch (const ArgumentError& error) {
     throw ArgumentError(function_in_front(function, error.what()));
   }
+}
+
+/// The same of the arguments themselves.
+template <typename Read>
+auto read_arguments(const std::string& function, const nanobind::dict& given, const ConfigFields& table,
+                    const Read& read) {
+  return read_object(function, json_of_arguments(given, table), table, read);
 }
 
 /// The rows of a table, a JSON list of {"name", "values", "default", "meaning"}: what docstrings and tests are held to.

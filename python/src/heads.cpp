@@ -19,14 +19,13 @@
 #include "arrays.hpp"
 #include "estimates.hpp"
 #include "interruptible.hpp"
+#include "named_results.hpp"
 #include "run_control.hpp"
 #include "widelimit/error.hpp"
 #include "widelimit/json/read_json.hpp"
 #include "widelimit/specialization/bayes.hpp"
-#include "widelimit/specialization/configuration.hpp"
+#include "widelimit/specialization/experiments.hpp"
 #include "widelimit/specialization/hessian.hpp"
-#include "widelimit/specialization/resampled_flow.hpp"
-#include "widelimit/specialization/sgd_runs.hpp"
 #include "widelimit/specialization/trained_heads.hpp"
 #include "widelimit/specialization/trained_starts.hpp"
 
@@ -37,12 +36,10 @@ using nb::literals::operator""_a;
 
 namespace {
 
-using specialization::FlowPoint;
 using specialization::HeadActivation;
 using specialization::HeadParameters;
 using specialization::Prior;
 using specialization::SampleSet;
-using specialization::SgdPoint;
 using specialization::TrainingSetup;
 
 /// read(fields) of the arguments of a function by the rows of the experiment that does the same.
@@ -65,51 +62,6 @@ nb::tuple arrays_of_heads(HeadParameters heads) {
                         array_of(std::move(heads.b)), array_of(std::move(heads.v)));
 }
 
-/// matrix_of(point) of each, below each other.
-template <typename Point, typename MatrixOf>
-DoubleArrayObject stacked(const std::vector<Point>& points, const MatrixOf& matrix_of_point) {
-  std::vector<Matrix<double>> matrices;
-  for (const Point& point : points) matrices.push_back(matrix_of_point(point));
-  return array_of_stacked(matrices);
-}
-
-/// vector_of(point) of each, a row each.
-template <typename Point, typename VectorOf>
-DoubleArrayObject rows_of(const std::vector<Point>& points, const VectorOf& vector_of_point) {
-  Matrix<double> rows(static_cast<Index>(points.size()), vector_of_point(points.front()).size());
-  for (std::size_t k = 0; k < points.size(); ++k)
-    rows.row(static_cast<Index>(k)) = vector_of_point(points[k]).transpose();
-  return array_of(std::move(rows));
-}
-
-/// (tau, loss, gradient, m, S, r, b, v); matrices below each other, m times `frame` where there is one.
-nb::tuple arrays_of_flow(const std::vector<FlowPoint>& points, const Matrix<double>* frame = nullptr) {
-  return nb::make_tuple(array_of_each(points, [](const FlowPoint& point) { return point.tau; }),
-                        array_of_each(points, [](const FlowPoint& point) { return point.loss; }),
-                        array_of_each(points, [](const FlowPoint& point) { return point.gradient; }),
-                        stacked(points,
-                                [&](const FlowPoint& point) {
-                                  return frame == nullptr ? point.parameters.m
-                                                          : Matrix<double>(point.parameters.m * *frame);
-                                }),
-                        stacked(points, [](const FlowPoint& point) { return point.S; }),
-                        stacked(points, [](const FlowPoint& point) { return point.parameters.r; }),
-                        rows_of(points, [](const FlowPoint& point) { return point.parameters.b; }),
-                        rows_of(points, [](const FlowPoint& point) { return point.parameters.v; }));
-}
-
-/// (tau, loss, m, q, p, S, b, v).
-nb::tuple arrays_of_sgd(const std::vector<SgdPoint>& points) {
-  return nb::make_tuple(array_of_each(points, [](const SgdPoint& point) { return point.tau; }),
-                        array_of_each(points, [](const SgdPoint& point) { return point.loss; }),
-                        stacked(points, [](const SgdPoint& point) { return point.overlaps.m; }),
-                        stacked(points, [](const SgdPoint& point) { return point.overlaps.q; }),
-                        stacked(points, [](const SgdPoint& point) { return point.overlaps.p; }),
-                        stacked(points, [](const SgdPoint& point) { return point.overlaps.S; }),
-                        rows_of(points, [](const SgdPoint& point) { return point.b; }),
-                        rows_of(points, [](const SgdPoint& point) { return point.v; }));
-}
-
 /// compute(setup), interrupted by Ctrl-C; `control` is the setup's own.
 template <typename Setup, typename Compute>
 auto run_setup(Setup& setup, RunControl& control, int threads, const ProgressFunction& progress,
@@ -120,9 +72,8 @@ auto run_setup(Setup& setup, RunControl& control, int threads, const ProgressFun
   });
 }
 
-/// A tuple for each start: (seed, converged, loss, standard error, curvature or None, whether it is a saddle,
-/// [(tau, loss, rate)] of those left, flow).
-nb::list trained(const Prior& prior, const nb::dict& given, const std::optional<HeadArrays>& start,
+/// What an experiment finds, as named_results.hpp has it.
+nb::dict trained(const Prior& prior, const nb::dict& given, const std::optional<HeadArrays>& start,
                  int threads, const ProgressFunction& progress) {
   auto setup = read_heads("flow", "flow", given, [&](ConfigReader& fields) {
     if (start && fields.has("eta")) fields.fail("eta", "has no meaning together with start: leave it out");
@@ -134,18 +85,9 @@ nb::list trained(const Prior& prior, const nb::dict& given, const std::optional<
     naming_errors("flow",
                   [&] { require_heads("start", setup.activation, *from, setup.heads, prior.features()); });
   }
-  const auto starts = run_setup(setup, setup.flow.run, threads, progress, [&](const TrainingSetup& with_run) {
-    return from ? train_from_starts(with_run, *from) : train_from_starts(with_run);
-  });
-  nb::list result;
-  for (const specialization::TrainedStart& one : starts) {
-    nb::list left;
-    for (const specialization::LeftSaddle& saddle : one.left_saddles)
-      left.append(nb::make_tuple(saddle.tau, saddle.loss, saddle.rate));
-    result.append(nb::make_tuple(one.seed, one.converged, one.loss, one.standard_error, one.curvature,
-                                 one.at_saddle(), left, arrays_of_flow(one.points)));
-  }
-  return result;
+  return dict_of(run_setup(setup, setup.flow.run, threads, progress, [&](const TrainingSetup& with_run) {
+    return specialization::flow_results(with_run, from);
+  }));
 }
 
 /// Those of the flows that have such fresh samples.
@@ -218,54 +160,32 @@ nb::tuple first_sequences(const Prior& prior, const nb::dict& given) {
                         array_of(rows_from(samples.features(), samples.noises())));
 }
 
-/// For each start a flow on samples that are kept, one on samples that are drawn at every step, and whether the first
-/// came to rest.
-nb::list resampled(const Prior& prior, const nb::dict& given, int threads, const ProgressFunction& progress) {
+nb::dict resampled(const Prior& prior, const nb::dict& given, int threads, const ProgressFunction& progress) {
   auto [setup, starts, seed] = read_heads("resampling", "resampling", given, [&](ConfigReader& fields) {
     return std::tuple(specialization::read_flow_pair(fields, prior), fields.integer("starts"),
                       specialization::read_seed(fields));
   });
-  nb::list result;
-  for (Index start = 0; start < starts; ++start) {
-    const std::uint64_t own = seed + static_cast<std::uint64_t>(start);
-    const auto pair = run_interruptibly([&, &with_run = setup](std::stop_token stop) {
-      with_run.samples.run = with_run.flow.run = run_control_of(threads, progress, std::move(stop));
-      return specialization::flow_pair(with_run, own);
-    });
-    result.append(nb::make_tuple(own, pair.kept.back().gradient < setup.flow.stop_gradient,
-                                 arrays_of_flow(pair.kept), arrays_of_flow(pair.fresh)));
-  }
-  return result;
+  return dict_of(run_setup(setup, setup.flow.run, threads, progress,
+                           [count = starts, first = seed](specialization::FlowPairSetup& with_run) {
+                             with_run.samples.run = with_run.flow.run;
+                             return specialization::resampling_results(with_run, count, first);
+                           }));
 }
 
-nb::tuple sgd_of(const Prior& prior, const nb::dict& given, int threads, const ProgressFunction& progress) {
+nb::dict sgd_of(const Prior& prior, const nb::dict& given, int threads, const ProgressFunction& progress) {
   auto setup = read_heads("sgd", "sgd", given,
                           [&](ConfigReader& fields) { return specialization::read_sgd(fields, prior); });
-  return arrays_of_sgd(
-      run_setup(setup, setup.options.run, threads, progress,
-                [](const specialization::SgdSetup& with_run) { return sgd_from_random_start(with_run); }));
+  return dict_of(run_setup(setup, setup.options.run, threads, progress,
+                           [](const auto& with_run) { return specialization::sgd_results(with_run, 1); }));
 }
 
-/// (SGD, flow).
-nb::tuple compared(const Prior& prior, const nb::dict& given, int threads, const ProgressFunction& progress) {
-  struct Found {
-    std::vector<SgdPoint> points;
-    specialization::MatchedFlow matched;
-    std::vector<FlowPoint> flow;
-  };
-  auto [setup, beside] = read_heads("compare", "compare", given, [&](ConfigReader& fields) {
-    specialization::Comparison both = specialization::read_comparison(fields, prior);
-    return std::pair(std::move(both.sgd), both.flow);
+nb::dict compared(const Prior& prior, const nb::dict& given, int threads, const ProgressFunction& progress) {
+  auto both = read_heads("compare", "compare", given, [&](ConfigReader& fields) {
+    return specialization::read_comparison(fields, prior);
   });
-  const Found found =
-      run_setup(setup, setup.options.run, threads, progress,
-                [&options = beside](const specialization::SgdSetup& with_run) {
-                  Found result{.points = sgd_from_random_start(with_run), .matched = {}, .flow = {}};
-                  result.matched = matched_flow(result.points.front());
-                  result.flow = flow_beside(with_run, result.points, result.matched, options);
-                  return result;
-                });
-  return nb::make_tuple(arrays_of_sgd(found.points), arrays_of_flow(found.flow, &found.matched.spike_root));
+  return dict_of(run_setup(both, both.sgd.options.run, threads, progress, [](const auto& with_run) {
+    return specialization::comparison_results(with_run, 1);
+  }));
 }
 
 nb::tuple bayes_risk_of(const Prior& prior, const nb::dict& given, int threads,

@@ -6,6 +6,7 @@
 
 #include "estimates.hpp"
 #include "widelimit/propagation/results.hpp"
+#include "widelimit/results/results.hpp"
 
 /// Results under the names that files have, as Python's objects.
 namespace widelimit::python {
@@ -32,6 +33,39 @@ inline nanobind::object object_of(const nlohmann::json& value) {
 inline nanobind::dict dict_of(const propagation::NamedColumns& columns) {
   nanobind::dict result;
   for (const auto& [name, values] : columns) result[name.c_str()] = array_of_values(values);
+  return result;
+}
+
+/// Rows of a column as an array of its shape.
+inline DoubleArrayObject array_of(const results::Column& column, std::size_t rows) {
+  std::vector<std::size_t> shape{rows};
+  for (const Index extent : column.shape) shape.push_back(static_cast<std::size_t>(extent));
+  auto* owned = new std::vector<double>(column.numbers);
+  const nanobind::capsule owner(
+      owned, [](void* pointer) noexcept { delete static_cast<std::vector<double>*>(pointer); });
+  return nanobind::borrow<DoubleArrayObject>(
+      nanobind::cast(NumpyArray<double>(owned->data(), shape.size(), shape.data(), owner)));
+}
+
+/// {column: array, or list of texts}.
+inline nanobind::dict dict_of(const results::Table& table) {
+  nanobind::dict result;
+  for (const results::Column& column : table.columns()) {
+    const nanobind::str name(column.name.c_str());
+    if (column.texts.empty())
+      result[name] = array_of(column, table.rows());
+    else
+      result[name] = object_of(column.texts);
+  }
+  return result;
+}
+
+/// {"summary", "table", and what is not in files by its name}.
+inline nanobind::dict dict_of(const results::Results& results) {
+  nanobind::dict result = nanobind::cast<nanobind::dict>(object_of(results.unwritten));
+  result["summary"] = object_of(results.summary);
+  result["table"] = dict_of(results.table);
+  for (const auto& [name, table] : results.unwritten_tables) result[name.c_str()] = dict_of(table);
   return result;
 }
 

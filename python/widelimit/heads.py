@@ -136,7 +136,14 @@ def flow(activation: str, prior: Prior, tokens: int, heads: int, *, tau: float |
                  stop_gradient=stop_gradient, leave_saddles=leave_saddles, stepper=stepper, variant=variant, batch_noise=batch_noise,
                  samples=samples, fresh_samples=fresh_samples, symmetry=symmetry, seed=seed)
     found = _core.head_flow(_prior(prior), given, None if start is None else _arrays(start, "start"), *_run(threads, progress))
-    return [TrainedHeads(*one, [LeftSaddle(*saddle) for saddle in left], _flow_path(path)) for *one, left, path in found]
+    return [TrainedHeads(one["seed"], one["converged"], one["loss"], one["loss_standard_error"], curvature, bool(one["saddle"]),
+                         [LeftSaddle(**saddle) for saddle in one["left_saddles"]], path)
+            for one, curvature, path in zip(found["summary"]["starts"], found["curvatures"], _paths(found["table"], FlowPath))]
+
+
+def _paths(table, kind):
+    """The paths of all starts, which follow each other in a table."""
+    return [kind(*(table[name][table["start"] == start] for name in kind._fields)) for start in np.unique(table["start"])]
 
 
 def _prior(prior):
@@ -201,7 +208,7 @@ def sgd(activation: str, prior: Prior, tokens: int, heads: int, dimension: int, 
     """
     given = dict(activation=activation, tokens=tokens, heads=heads, dimension=dimension, tau=tau, batch=batch, gamma=gamma, eta=eta,
                  records=records, form=form, planted_m=planted_m, seed=seed)
-    return _sgd_path(_core.head_sgd(_prior(prior), given, *_run(threads, progress)))
+    return _paths(_core.head_sgd(_prior(prior), given, *_run(threads, progress))["table"], SgdPath)[0]
 
 
 class Comparison(NamedTuple):
@@ -230,8 +237,8 @@ def compare(activation: str, prior: Prior, tokens: int, heads: int, dimension: i
     tau is none of them."""
     given = dict(activation=activation, tokens=tokens, heads=heads, dimension=dimension, tau=tau, step=step, samples=samples,
                  symmetry=symmetry, batch=batch, gamma=gamma, eta=eta, records=records, form=form, planted_m=planted_m, seed=seed)
-    run, beside = _core.head_compare(_prior(prior), given, *_run(threads, progress))
-    return Comparison(_sgd_path(run), _flow_path(beside))
+    found = _core.head_compare(_prior(prior), given, *_run(threads, progress))
+    return Comparison(*_paths(found["sgd"], SgdPath), *_paths(found["flow"], FlowPath))
 
 
 class SpecialisationTimes(NamedTuple):
@@ -289,22 +296,17 @@ def specialisation_times(activation: str, prior: Prior, tokens: int, heads: int,
         raise ValueError("features: times of single features are those of flows; take dynamics='flow'")
     given = dict(activation=activation, tokens=tokens, heads=heads, dimension=dimension, etas=etas, tau=tau, starts=starts, delta=delta,
                  step=step, samples=samples, symmetry=symmetry, stop_gradient=stop_gradient, gamma=gamma, batch=batch, seed=seed)
-    runs = _core.timed_heads(_prior(prior), given if features else {**given, "dynamics": dynamics}, bool(features), whole(threads, "threads"))
-    found = _times(runs, progress)
+    found = _times(_core.timed_heads(_prior(prior), given if features else {**given, "dynamics": dynamics}, bool(features),
+                                     *_run(threads, progress)), starts)
     return found if features else found._replace(times=found.times[..., 0])
 
 
-def _times(runs, progress):
+def _times(found, starts):
     """Of all sizes and starts."""
-    found, told, shape = [], teller(progress, "steps"), (len(runs.etas), runs.starts)
-    for eta in runs.etas:
-        for start in range(runs.starts):
-            found.append(runs.first_times(eta, start))
-            if told is not None:
-                told(len(found), math.prod(shape))
-    times, ends = zip(*found)
-    return SpecialisationTimes(np.log(math.sqrt(runs.dimension) / np.array(runs.etas)), np.array(times).reshape(*shape, -1),
-                               np.array(ends).reshape(shape))
+    table = found["table"]
+    times = np.stack([table[name] for name in table if "_time" in name], axis=-1)
+    return SpecialisationTimes(table["log_scale"][::starts], times.reshape(-1, starts, times.shape[1]),
+                               np.array(found["ends"]["end"]).reshape(-1, starts))
 
 
 class Resampled(NamedTuple):
@@ -335,8 +337,9 @@ def resampling(activation: str, prior: Prior, tokens: int, heads: int, *, tau: f
     those of flow(). Cost: the samples are drawn in every step."""
     given = dict(activation=activation, tokens=tokens, heads=heads, tau=tau, step=step, samples=samples, symmetry=symmetry, eta=eta,
                  records=records, stop_gradient=stop_gradient, starts=starts, seed=seed)
-    return [Resampled(own, converged, _flow_path(kept), _flow_path(fresh))
-            for own, converged, kept, fresh in _core.head_resampling(_prior(prior), given, *_run(threads, progress))]
+    found = _core.head_resampling(_prior(prior), given, *_run(threads, progress))
+    return [Resampled(one["seed"], one["converged"], kept, fresh) for one, kept, fresh in zip(
+        found["summary"]["starts"], _paths(found["kept"], FlowPath), _paths(found["fresh"], FlowPath))]
 
 
 class ImageTask:
@@ -388,8 +391,10 @@ def digits(activation: str, task: ImageTask, tau: float, *, tokens: int = 5, hea
     """
     given = dict(activation=activation, tau=tau, tokens=tokens, heads=heads, eta=eta, gamma=gamma, batch=batch,
                  fresh_samples=fresh_samples, risk_samples=risk_samples, seed=seed)
-    k, b, v, loss, risk, cosines = _core.head_digits(_images(task), given, *_run(threads, progress))
-    return ImageHeads(k, b, v, Estimate(*loss), Estimate(*risk), cosines)
+    found = _core.head_digits(_images(task), given, *_run(threads, progress))
+    summary = found["summary"]
+    loss, risk = (Estimate(summary[name], summary[f"{name}_standard_error"]) for name in ("loss", "bayes_risk"))
+    return ImageHeads(found["table"]["k"], found["table"]["b"], np.array(summary["v"]), loss, risk, np.array(summary["cosines"]))
 
 
 def _images(task):
@@ -408,7 +413,7 @@ def digit_times(activation: str, task: ImageTask, etas: Sequence[float], tau: fl
     """
     given = dict(activation=activation, etas=etas, tau=tau, tokens=tokens, heads=heads, starts=starts, delta=delta, gamma=gamma,
                  batch=batch, seed=seed)
-    return _times(_core.timed_images(_images(task), given, whole(threads, "threads")), progress)
+    return _times(_core.timed_images(_images(task), given, *_run(threads, progress)), starts)
 
 
 def bayes_risk(prior: Prior, tokens: int, samples: int = 1_000_000, seed: int = 1, threads: int = 0,
@@ -494,17 +499,6 @@ def noise_start(activation: str, heads: int, features: int, eta: float = 1, seed
     """A random start: m normal with standard deviation 0.01, r = eta I plus as much noise, b = 0, v = 1."""
     given = dict(activation=activation, heads=heads, eta=eta, seed=seed)
     return HeadParameters(*_core.noise_start(given, whole(features, "features")))
-
-
-def _flow_path(found):
-    tau, loss, gradient, m, S, r, b, v = found
-    k = len(tau)
-    return FlowPath(tau, loss, gradient, *(matrix.reshape(k, -1, matrix.shape[1]) for matrix in (m, S, r)), b, v)
-
-
-def _sgd_path(found):
-    tau, loss, *matrices, b, v = found
-    return SgdPath(tau, loss, *(matrix.reshape(len(tau), -1, matrix.shape[1]) for matrix in matrices), b, v)
 
 
 def _arrays(parameters, name="parameters"):

@@ -9,13 +9,12 @@
 #include <regex>
 #include <set>
 
-#include "cli/heads/heads_experiment.hpp"
 #include "cli/program.hpp"
 #include "cli/sde/sde_fields.hpp"
 #include "widelimit/covariance_sde/configuration.hpp"
 #include "widelimit/error.hpp"
 #include "widelimit/fields/config_fields.hpp"
-#include "widelimit/specialization/configuration.hpp"
+#include "widelimit/specialization/experiments.hpp"
 
 /// Every field of every configuration, with values that it may not hold: what the documented words say is what is
 /// checked, before anything else is read.
@@ -206,11 +205,12 @@ json small_sde() { return {{"model", "transformer"}, {"gamma", 0.3}, {"horizon",
 }  // namespace
 
 TEST_CASE("configurations: values are checked as the documented words say") {
-  for (const std::string& name : widelimit::cli::experiment_names()) {
+  for (const auto& experiment : widelimit::specialization::experiments().experiments) {
+    const std::string& name = experiment.name;
     CAPTURE(name);
     // Priors, starts, matrices, folders, scans, and bounds that other fields set; they have tests of their own.
     const int most = name == "phase-transition" ? 5 : 4;
-    CHECK(check_all_values(widelimit::specialization::experiment_fields(name)) <= most);
+    CHECK(check_all_values(*experiment.fields) <= most);
   }
   for (const std::string& name : widelimit::cli::sde_command_names()) {
     CAPTURE(name);
@@ -220,8 +220,9 @@ TEST_CASE("configurations: values are checked as the documented words say") {
 }
 
 TEST_CASE("configurations: every command checks its table before it begins, and names file and field") {
-  for (const std::string& name : widelimit::cli::experiment_names())
-    check_config_refused("heads " + name, {{"seed", -1}}, "config.seed: expected an integer >= 0, got -1\n");
+  for (const auto& experiment : widelimit::specialization::experiments().experiments)
+    check_config_refused("heads " + experiment.name, {{"seed", -1}},
+                         "config.seed: expected an integer >= 0, got -1\n");
   // Which fields `sde output` has hangs on its network, so this must be there.
   for (const std::string& name : widelimit::cli::sde_command_names()) {
     const char* range = name == "law" ? "2 to 2" : name == "coefficients" ? "1 to 24" : "1 to 1000";

@@ -8,17 +8,17 @@
 #include <string>
 #include <utility>
 
-#include "cli/heads/heads_experiment.hpp"
-#include "cli/heads/heads_pictures.hpp"
-#include "cli/heads/heads_times.hpp"
 #include "cli/program.hpp"
+#include "specialization/support.hpp"
+#include "specialization/written_results.hpp"
 #include "support/seconds_to_stop.hpp"
 
 /// The experiments of figures 7 and 8: specialisation times of digits, and flows on kept and on fresh samples.
 
 using nlohmann::json;
-using widelimit::cli::ResultTable;
-using widelimit::cli::run_experiment;
+using widelimit::specialization::testing::message_of;
+using widelimit::specialization::testing::run_experiment;
+using widelimit::specialization::testing::WrittenResults;
 
 namespace {
 
@@ -35,54 +35,10 @@ json flips() {
 
 }  // namespace
 
-TEST_CASE("times over sizes: what was not reached is later than all") {
-  using widelimit::cli::censored_median;
-  const double never = std::nan("");
-  CHECK(censored_median({3, never, 1}) == 3);
-  CHECK(censored_median({4, 1, never, 2}) == 3);
-  CHECK(std::isnan(censored_median({1, never})));
-  CHECK(std::isnan(censored_median({never, 1, never})));
-  CHECK(std::isnan(censored_median({})));
-  widelimit::cli::TimesOverScales times;
-  for (const auto& [scale, time] : std::initializer_list<std::pair<double, std::optional<double>>>{
-           {1, 5}, {1, 3}, {1, std::nullopt}, {2, std::nullopt}, {2, 8}, {3, std::nullopt}})
-    times.add(scale, time);
-  // One size alone was reached by all of its starts.
-  CHECK(times.summary()["slope"].is_null());
-  const json spreads = times.summary()["times"];
-  CHECK(spreads[0] == json{{"median", 5},
-                           {"least", 3},
-                           {"greatest", nullptr},
-                           {"reached", 2},
-                           {"values", {5, 3, nullptr}},
-                           {"mean", nullptr},
-                           {"variance", nullptr}});
-  CHECK(spreads[1] == json{{"median", nullptr},
-                           {"least", 8},
-                           {"greatest", nullptr},
-                           {"reached", 1},
-                           {"values", {nullptr, 8}},
-                           {"mean", nullptr},
-                           {"variance", nullptr}});
-  CHECK(spreads[2]["reached"] == 0);
-  CHECK(spreads[2]["least"].is_null());
-}
-
-TEST_CASE("times over sizes: pictures draw what was not reached as such") {
-  ResultTable table;
-  table.columns = {"eta", "start", "log_scale", "specialisation_time", "ratio"};
-  table.rows = {{1, 0, 2, 10, 5}, {1, 1, 2, std::nan(""), std::nan("")}, {0.1, 0, 4, 20, 5}};
-  const std::string script = widelimit::cli::heads_script("phase-transition", table);
-  CHECK(script.find("$median3 << EOD\n\n4 20\nnan nan\nEOD") != std::string::npos);
-  // A start that never got there has a place on the axis and none on the other.
-  CHECK(script.find("set label '' at first 2, graph 0.975 point") != std::string::npos);
-  CHECK(script.find("at first 4,") == std::string::npos);
-}
-
 TEST_CASE("digit-times: every digit has a time, later for a larger bound, and the input is told") {
   json config = bars();
   config["delta"] = 0.3;
-  const ResultTable early = run_experiment("digit-times", config);
+  const WrittenResults early = run_experiment("digit-times", config);
   REQUIRE(early.columns.size() == 3 + 2 * 10);
   CHECK(early.columns[3] == "digit_time_0");
   REQUIRE(early.rows.size() == 2);
@@ -91,7 +47,7 @@ TEST_CASE("digit-times: every digit has a time, later for a larger bound, and th
   CHECK(early.summary["input"]["kind"].get<std::string>().starts_with("generated"));
   CHECK(early.summary["input"]["images"] == 60);
   config["delta"] = 1;
-  const ResultTable late = run_experiment("digit-times", config);
+  const WrittenResults late = run_experiment("digit-times", config);
   int found = 0;
   for (std::size_t row = 0; row < 2; ++row)
     for (std::size_t column = 3; column < early.columns.size(); column += 2) {
@@ -111,24 +67,24 @@ TEST_CASE("digit-times: every digit has a time, later for a larger bound, and th
 TEST_CASE("digit-times: runs end once all times are known, or at tau") {
   json config = bars();
   config["delta"] = 0;
-  const ResultTable at_once = run_experiment("digit-times", config);
+  const WrittenResults at_once = run_experiment("digit-times", config);
   CHECK(at_once.summary["ends"]["specialised"] == 2);
   for (std::size_t column = 3; column < at_once.columns.size(); column += 2)
     CHECK(at_once.rows[0][column] == 0);
   config["delta"] = 1e6;
   config["tau"] = 1;
-  const ResultTable never = run_experiment("digit-times", config);
+  const WrittenResults never = run_experiment("digit-times", config);
   CHECK(never.summary["ends"]["tau"] == 2);
   CHECK(std::isnan(never.rows[0][3]));
   CHECK(never.summary["digits"][0]["times"][0]["values"] == json({nullptr, nullptr}));
 }
 
 TEST_CASE("resampling: the kept flow is that of `flow`, the fresh one stays near it") {
-  const ResultTable pair = run_experiment("resampling", flips());
+  const WrittenResults pair = run_experiment("resampling", flips());
   json config = flips();
   config["stop_gradient"] = 0;
   config["fresh_samples"] = 10;
-  const ResultTable flow = run_experiment("flow", config);
+  const WrittenResults flow = run_experiment("flow", config);
   CHECK(pair.columns[3] == "m_kept_00");
   CHECK(pair.columns[7] == "m_fresh_00");
   REQUIRE(pair.rows.size() == flow.rows.size());
@@ -147,7 +103,7 @@ TEST_CASE("resampling: both flows end where the kept one rests, for every start"
   json config = flips();
   config["stop_gradient"] = 10;
   config["starts"] = 2;
-  const ResultTable pair = run_experiment("resampling", config);
+  const WrittenResults pair = run_experiment("resampling", config);
   CHECK(pair.rows.size() == 2);
   CHECK(pair.columns[0] == "start");
   CHECK(pair.summary["starts"].size() == 2);
@@ -218,7 +174,7 @@ TEST_CASE("attention: weights of the sequences, and masses that are their means"
   const json config = json::parse(
       R"({"activation": "softmax", "prior": {"kind": "gaussian", "variances": [9, 9]}, "tokens": 4, "heads": 2,
           "tau": 20, "step": 0.5, "samples": 500, "fresh_samples": 300, "starts": 3, "sequences": 300})");
-  const ResultTable table = run_experiment("attention", config);
+  const WrittenResults table = run_experiment("attention", config);
   REQUIRE(table.rows.size() == 300 * 2 * 4);
   double relevant = 0, other = 0;
   for (const auto& row : table.rows) {
@@ -240,7 +196,7 @@ TEST_CASE("digits: trained keys are like classes, and the loss lies above the Ba
   json config = json::parse(
       R"({"activation": "bayes", "images": 100, "tau": 100, "batch": 100, "gamma": 0.5, "amplitude": 0.6, "heads": 4,
           "fresh_samples": 2000, "risk_samples": 2000})");
-  const ResultTable trained = run_experiment("digits", config);
+  const WrittenResults trained = run_experiment("digits", config);
   REQUIRE(trained.rows.size() == 4);
   CHECK(trained.columns.size() == 4 + 784);
   const double loss = trained.summary["loss"], risk = trained.summary["bayes_risk"];
@@ -254,7 +210,7 @@ TEST_CASE("digits: trained keys are like classes, and the loss lies above the Ba
     CHECK(row[3] == greatest);
   }
   config["tau"] = 0;
-  const ResultTable start = run_experiment("digits", config);
+  const WrittenResults start = run_experiment("digits", config);
   CHECK(start.summary["loss"].get<double>() > loss + 0.02);
   CHECK(trained.rows[0][3] > start.rows[0][3] + 0.1);
 }
@@ -263,7 +219,7 @@ TEST_CASE("phase-transition: SGD over dimensions, with means and variances") {
   json config = json::parse(
       R"({"activation": "bayes", "prior": {"kind": "flip2", "nu1": 2, "nu2": 2}, "tokens": 3, "heads": 2,
           "dimensions": [50, 200], "etas": [0.1], "dynamics": "sgd", "tau": 100, "gamma": 0.1, "starts": 4})");
-  const ResultTable table = run_experiment("phase-transition", config);
+  const WrittenResults table = run_experiment("phase-transition", config);
   CHECK(table.columns[0] == "dimension");
   REQUIRE(table.rows.size() == 8);
   CHECK(table.rows[3][0] == 50);

@@ -7,9 +7,8 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/documented_fields.hpp"
-#include "cli/heads/heads_experiment.hpp"
 #include "cli/program.hpp"
-#include "widelimit/specialization/configuration.hpp"
+#include "widelimit/specialization/experiments.hpp"
 #include "widelimit/version.hpp"
 
 using nlohmann::json;
@@ -269,9 +268,8 @@ TEST_CASE("heads: SGD that cannot run") {
 }
 
 TEST_CASE("heads: every field of every experiment is in its help and in the documentation") {
-  for (const std::string& name : widelimit::cli::experiment_names())
-    widelimit::testing::check_fields_are_documented("heads", name,
-                                                    widelimit::specialization::experiment_fields(name));
+  for (const auto& experiment : widelimit::specialization::experiments().experiments)
+    widelimit::testing::check_fields_are_documented("heads", experiment.name, *experiment.fields);
 }
 
 TEST_CASE("heads: files and usage") {

@@ -10,12 +10,11 @@
 #include <string>
 #include <vector>
 
-#include "cli/heads/heads_experiment.hpp"
 #include "cli/program.hpp"
 #include "cli/sde/sde_fields.hpp"
 #include "widelimit/covariance_sde/configuration.hpp"
 #include "widelimit/fields/config_fields.hpp"
-#include "widelimit/specialization/configuration.hpp"
+#include "widelimit/specialization/experiments.hpp"
 
 using nlohmann::json;
 using widelimit::ConfigField;
@@ -163,8 +162,10 @@ TEST_CASE("missing fields of heads: the error names the one that is missing") {
     check_missing_fields(std::string("heads ") + name, json::parse(config),
                          widelimit::specialization::experiment_fields(name));
   }
-  const auto& commands = widelimit::cli::experiment_names();
-  CHECK(tried == std::set<std::string>(commands.begin(), commands.end()));
+  std::set<std::string> all;
+  for (const auto& experiment : widelimit::specialization::experiments().experiments)
+    all.insert(experiment.name);
+  CHECK(tried == all);
 }
 
 TEST_CASE("missing fields of priors and starts: the error names the one that is missing") {

@@ -2,7 +2,6 @@
 #include <set>
 
 #include "bounded_json.hpp"
-#include "cli/heads/heads_experiment.hpp"
 #include "cli/sde/sde_lists.hpp"
 #include "memory_file.hpp"
 #include "widelimit/covariance_sde/check_reference.hpp"
@@ -10,6 +9,7 @@
 #include "widelimit/json/read_json.hpp"
 #include "widelimit/propagation/check_reference.hpp"
 #include "widelimit/specialization/check.hpp"
+#include "widelimit/specialization/experiments.hpp"
 
 namespace widelimit::fuzz {
 namespace {
@@ -79,8 +79,8 @@ void sde_config(Bytes bytes) {
 void heads_config(Bytes bytes) {
   const Bytes choice = take(bytes, 1);
   if (choice.empty()) return;
-  const auto& names = cli::experiment_names();
-  const std::string& name = names[choice[0] % names.size()];
+  const auto& rows = specialization::experiments().experiments;
+  const std::string& name = rows[choice[0] % rows.size()].name;
   expect_our_errors([&] {
     json config = bounded_json(bytes);
     for (const char* field : {"samples", "fresh_samples"}) {
@@ -90,7 +90,7 @@ void heads_config(Bytes bytes) {
     }
     avoid_saddle(name, config);
     end_early(name, config);
-    static_cast<void>(cli::run_experiment(name, config));
+    static_cast<void>(specialization::experiments().run(name, config));
   });
 }
 

@@ -1,4 +1,4 @@
-#include "cli/heads/heads_experiment.hpp"
+#include "widelimit/specialization/experiments.hpp"
 
 #include <doctest/doctest.h>
 
@@ -10,16 +10,15 @@
 #include <string>
 #include <vector>
 
-#include "cli/heads/heads_config.hpp"
-#include "cli/heads/heads_scan.hpp"
-#include "cli/program.hpp"
+#include "data/temporary_folder.hpp"
+#include "specialization/experiments/shared.hpp"
 #include "specialization/support.hpp"
+#include "specialization/written_results.hpp"
 #include "support/seconds_to_stop.hpp"
 #include "widelimit/error.hpp"
 #include "widelimit/specialization/hessian.hpp"
 
 using namespace widelimit;
-using namespace widelimit::cli;
 using namespace widelimit::specialization::testing;
 using nlohmann::json;
 
@@ -38,7 +37,7 @@ std::string error_of(const std::string& name, const json& config) {
 }  // namespace
 
 TEST_CASE("experiment: a flow's table has a row a record and a column an entry") {
-  const ResultTable table = run_experiment("flow", experiment_config());
+  const WrittenResults table = run_experiment("flow", experiment_config());
   CHECK(table.columns.size() == 2 + 6 + 9 + 3 + 1);
   CHECK(table.columns[2] == "m00");
   REQUIRE(table.rows.size() == 6);
@@ -59,13 +58,13 @@ TEST_CASE("experiment: without a time, flows run until their gradient is small, 
   config["activation"] = "bayes";
   config["heads"] = 2;
   config["step"] = 0.5;
-  const ResultTable rested = run_experiment("flow", config);
+  const WrittenResults rested = run_experiment("flow", config);
   CHECK(rested.summary["converged"].get<bool>());
   CHECK(rested.summary["largest_gradient"].get<double>() < 1e-4);
   CHECK(rested.summary["tau"].get<double>() < 20'000);
   CHECK(rested.rows.back()[0] == rested.summary["tau"].get<double>());
   config["tau"] = 5;
-  const ResultTable cut = run_experiment("flow", config);
+  const WrittenResults cut = run_experiment("flow", config);
   CHECK_FALSE(cut.summary["converged"].get<bool>());
   CHECK(cut.summary["tau"].get<double>() == doctest::Approx(5));
   CHECK(cut.summary["loss"].get<double>() > rested.summary["loss"].get<double>());
@@ -74,7 +73,7 @@ TEST_CASE("experiment: without a time, flows run until their gradient is small, 
 TEST_CASE("experiment: several starts are told apart, and summed up by median and range") {
   json config = experiment_config();
   config["starts"] = 3;
-  const ResultTable table = run_experiment("flow", config);
+  const WrittenResults table = run_experiment("flow", config);
   CHECK(table.columns[0] == "start");
   CHECK(table.columns[1] == "tau");
   REQUIRE(table.rows.size() == 18);
@@ -90,10 +89,10 @@ TEST_CASE("experiment: several starts are told apart, and summed up by median an
   // The second start alone is the one of the next seed; only the fresh samples are others.
   json second = experiment_config();
   second["seed"] = 2;
-  const ResultTable alone = run_experiment("flow", second);
+  const WrittenResults alone = run_experiment("flow", second);
   for (std::size_t i = 0; i < 6; ++i)
     CHECK(std::equal(alone.rows[i].begin(), alone.rows[i].end(), table.rows[6 + i].begin() + 1));
-  const ResultTable pruned = run_experiment("prune", config);
+  const WrittenResults pruned = run_experiment("prune", config);
   CHECK(pruned.rows.size() == 9);
   CHECK(pruned.summary["pruned"].size() == 3);
   CHECK(pruned.summary["pruned"][0]["median"] == losses[1]);
@@ -102,7 +101,7 @@ TEST_CASE("experiment: several starts are told apart, and summed up by median an
 TEST_CASE("experiment: a given start is taken, by S or by r") {
   json config = experiment_config();
   config["start"] = {{"m", {{1, 0}, {0, 1}, {0.5, 0.5}}}, {"S", {{4, 0, 0}, {0, 1, 0}, {0, 0, 9}}}};
-  const ResultTable by_S = run_experiment("flow", config);
+  const WrittenResults by_S = run_experiment("flow", config);
   CHECK(by_S.rows[0][2] == 1);
   CHECK(by_S.rows[0][8] == doctest::Approx(4));
   config["start"] = {{"m", {{1, 0}, {0, 1}, {0.5, 0.5}}}, {"r", {{2, 0, 0}, {0, 1, 0}, {0, 0, 3}}}};
@@ -113,7 +112,7 @@ TEST_CASE("experiment: a given start is taken, by S or by r") {
 TEST_CASE("experiment: every other experiment runs on small sizes") {
   json config = experiment_config();
   config["starts"] = 1;
-  const ResultTable pruned = run_experiment("prune", config);
+  const WrittenResults pruned = run_experiment("prune", config);
   CHECK(pruned.rows.size() == 3);
   CHECK(std::isnan(pruned.rows[0][2]));
 
@@ -121,7 +120,7 @@ TEST_CASE("experiment: every other experiment runs on small sizes") {
       json::parse(R"({"activation": "bayes", "prior": {"kind": "flip2", "nu1": 2, "nu2": 2}, "tokens": 4,
                                       "heads": 2, "tau": 2, "dimension": 400, "records": 10,
                                       "planted_m": [[0.1, 0.25], [-0.05, -0.2]]})");
-  const ResultTable trained = run_experiment("sgd", finite);
+  const WrittenResults trained = run_experiment("sgd", finite);
   CHECK(trained.rows.size() == 11);
   CHECK(trained.rows[0][2] == doctest::Approx(0.1));
   json beside = finite;
@@ -137,7 +136,7 @@ TEST_CASE("experiment: every other experiment runs on small sizes") {
   const json hessian =
       json::parse(R"({"activation": "bayes", "prior": {"kind": "gaussian", "variances": [3, 1]},
                                        "tokens": 5, "heads": 2})");
-  const ResultTable rates = run_experiment("hessian", hessian);
+  const WrittenResults rates = run_experiment("hessian", hessian);
   CHECK(rates.rows[1][0] == doctest::Approx(3));
   CHECK(rates.rows[1][1] == doctest::Approx(2 * 4.0 / 50 * 3));
   CHECK_FALSE(rates.summary.contains("saddle_split_rate"));
@@ -152,7 +151,7 @@ TEST_CASE("experiment: the slope of specialisation times is the inverse rate at 
       json::parse(R"({"activation": "bayes", "prior": {"kind": "flip2", "nu1": 2, "nu2": 2}, "tokens": 5,
                                       "heads": 2, "dimension": 10000, "etas": [1e-2, 1e-4], "starts": 1, "tau": 70,
                                       "step": 0.2, "samples": 16000})");
-  const ResultTable table = run_experiment("phase-transition", config);
+  const WrittenResults table = run_experiment("phase-transition", config);
   REQUIRE(table.rows.size() == 2);
   CHECK_FALSE(std::isnan(table.rows[1][3]));
   // The rate of 16000 samples and the grid of 0.2 in two times leave about 5 %.
@@ -166,7 +165,7 @@ TEST_CASE("experiment: specialisation times of several activations and starts, w
       json::parse(R"({"activations": ["bayes", "softmax1"], "prior": {"kind": "flip2", "nu1": 2, "nu2": 2},
                       "tokens": 5, "heads": 2, "dimension": 1000, "etas": [0.3, 0.03], "starts": 3, "tau": 30,
                       "step": 0.5, "samples": 2000})");
-  const ResultTable table = run_experiment("phase-transition", config);
+  const WrittenResults table = run_experiment("phase-transition", config);
   CHECK(table.columns == std::vector<std::string>{"eta", "start", "log_scale", "specialisation_time_bayes",
                                                   "ratio_bayes", "specialisation_time_softmax1",
                                                   "ratio_softmax1"});
@@ -186,7 +185,7 @@ TEST_CASE("experiment: specialisation times of several activations and starts, w
   json single = config;
   single.erase("activations");
   single["activation"] = "softmax1";
-  const ResultTable alone = run_experiment("phase-transition", single);
+  const WrittenResults alone = run_experiment("phase-transition", single);
   CHECK(alone.columns[3] == "specialisation_time");
   for (std::size_t i = 0; i < 6; ++i)
     CHECK((alone.rows[i][3] == table.rows[i][5] ||
@@ -200,7 +199,7 @@ TEST_CASE("experiment: stronger features specialise earlier") {
       json::parse(R"({"activation": "bayes", "prior": {"kind": "gaussian", "variances": [8, 1]}, "tokens": 4,
                       "heads": 4, "dimension": 1000, "etas": [0.1], "starts": 2, "tau": 40, "step": 0.4,
                       "samples": 2000, "delta": 0.5})");
-  const ResultTable table = run_experiment("feature-times", config);
+  const WrittenResults table = run_experiment("feature-times", config);
   CHECK(table.columns.size() == 3 + 4);
   REQUIRE(table.rows.size() == 2);
   for (const auto& row : table.rows) {
@@ -216,7 +215,7 @@ TEST_CASE("experiment: SGD and its comparison take several starts") {
   json config =
       json::parse(R"({"activation": "bayes", "prior": {"kind": "flip2", "nu1": 2, "nu2": 2}, "tokens": 4,
                       "heads": 2, "tau": 0.4, "dimension": 400, "records": 2, "starts": 3})");
-  const ResultTable trained = run_experiment("sgd", config);
+  const WrittenResults trained = run_experiment("sgd", config);
   CHECK(trained.columns[0] == "start");
   CHECK(trained.rows.size() == 9);
   CHECK(trained.summary["starts"].size() == 3);
@@ -224,12 +223,12 @@ TEST_CASE("experiment: SGD and its comparison take several starts") {
   json second = config;
   second["starts"] = 1;
   second["seed"] = 2;
-  const ResultTable alone = run_experiment("sgd", second);
+  const WrittenResults alone = run_experiment("sgd", second);
   CHECK(alone.columns[0] == "tau");
   for (std::size_t i = 0; i < 3; ++i)
     CHECK(std::equal(alone.rows[i].begin(), alone.rows[i].end(), trained.rows[3 + i].begin() + 1));
   config["samples"] = 2000;
-  const ResultTable beside = run_experiment("compare", config);
+  const WrittenResults beside = run_experiment("compare", config);
   CHECK(beside.rows.size() == 9);
   const json spread = beside.summary["spread"]["largest_difference_m"];
   CHECK(spread["least"].get<double>() < spread["median"].get<double>());
@@ -238,13 +237,13 @@ TEST_CASE("experiment: SGD and its comparison take several starts") {
 
 TEST_CASE("experiment: a start that did not specialise is later than those that did") {
   const json none{{"time", nullptr}}, early{{"time", 3.0}}, late{{"time", 5.0}};
-  const json some = widelimit::cli::starts_spread({early, none, late}, "time");
+  const json some = widelimit::specialization::starts_spread({early, none, late}, "time");
   CHECK(some["time"] == json{{"median", 5.0}, {"least", 3.0}, {"greatest", nullptr}});
   CHECK(some["values"] == 2);
-  CHECK(widelimit::cli::starts_spread({none, early}, "time")["time"]["median"].is_null());
-  CHECK(widelimit::cli::starts_spread({early, late}, "time")["time"] ==
+  CHECK(widelimit::specialization::starts_spread({none, early}, "time")["time"]["median"].is_null());
+  CHECK(widelimit::specialization::starts_spread({early, late}, "time")["time"] ==
         json{{"median", 4.0}, {"least", 3.0}, {"greatest", 5.0}});
-  CHECK(widelimit::cli::starts_spread({none}, "time")["time"].is_null());
+  CHECK(widelimit::specialization::starts_spread({none}, "time")["time"].is_null());
 }
 
 TEST_CASE("experiment: rejections name the field") {
@@ -307,7 +306,7 @@ TEST_CASE("experiment: stops when it is asked to") {
 TEST_CASE("experiment: what a single head does not have is said") {
   json config = experiment_config();
   config["heads"] = 1;
-  ResultTable table = run_experiment("flow", config);
+  WrittenResults table = run_experiment("flow", config);
   note_missing(table);
   CHECK(table.summary["specialisation_time"].is_null());
   CHECK(table.summary["notes"]["specialisation_time"] ==
@@ -316,20 +315,6 @@ TEST_CASE("experiment: what a single head does not have is said") {
   config["tau"] = 500;
   config["heads"] = 4;
   CHECK(error_of("flow", config).find("the largest that is stable there is about") != std::string::npos);
-}
-
-TEST_CASE("experiment: results that are no numbers get a note, and those with one keep it") {
-  ResultTable table;
-  table.columns = {"a", "b", "c"};
-  table.rows = {{1, std::nan(""), std::nan("")}, {2, -std::nan(""), 3}};
-  table.summary = {{"x", HUGE_VAL}, {"y", {{"value", 1.0}, {"standard_error", std::nan("")}}}, {"z", 2.0}};
-  table.notes["c"] = "explained";
-  note_missing(table);
-  CHECK(table.summary["notes"] == json{{"b", "no finite number came out in 2 of 2 places"},
-                                       {"c", "explained"},
-                                       {"x", "no finite number came out"},
-                                       {"y", "no finite number came out in 1 of 2 places"}});
-  CHECK(csv_rows(table) == "a,b,c\n1,nan,nan\n2,nan,3\n");
 }
 
 TEST_CASE("heads scan: a grid is its points one by one, and goes on where it stopped") {
@@ -344,7 +329,7 @@ TEST_CASE("heads scan: a grid is its points one by one, and goes on where it sto
     point["prior"]["nu2"] = nu2;
     return run_experiment("flow", point).summary;
   };
-  const ResultTable table = run_scan("flow", config, {});
+  const WrittenResults table = run_scan("flow", config, {});
   REQUIRE(table.rows.size() == 4);
   CHECK(table.columns == std::vector<std::string>{"heads", "prior.nu2", "loss", "loss_standard_error",
                                                   "least_loss", "greatest_loss", "converged",
@@ -356,8 +341,8 @@ TEST_CASE("heads scan: a grid is its points one by one, and goes on where it sto
   CHECK(table.summary.at("points")[3].at("scan") == json{{"heads", 2}, {"prior.nu2", 2}});
   CHECK(table.summary.at("points")[3].at("loss") == single(2, 2).at("loss"));
   CHECK(scan_script("flow", table).find("prior.nu2 0.5") != std::string::npos);
-  const widelimit::testing::TemporaryFolder folder;
-  const std::filesystem::path kept = folder / "points";
+  const TemporaryFolder folder;
+  const std::filesystem::path kept = folder.path() / "points";
   std::stop_source source;
   RunControl run;
   run.stop = source.get_token();
@@ -369,7 +354,7 @@ TEST_CASE("heads scan: a grid is its points one by one, and goes on where it sto
   REQUIRE(std::filesystem::exists(kept));
   // What is kept is not computed again: another loss in the file comes out. Of the line that a stop cut off nothing is
   // read, and the next point does not follow it.
-  std::istringstream lines(widelimit::testing::file_text(kept));
+  std::istringstream lines(read_bytes(kept));
   std::vector<json> kept_lines;
   for (std::string line; std::getline(lines, line);) kept_lines.push_back(json::parse(line));
   REQUIRE(kept_lines.size() == 3);
@@ -383,10 +368,10 @@ TEST_CASE("heads scan: a grid is its points one by one, and goes on where it sto
     if (done == 3) source.request_stop();
   };
   CHECK_THROWS_AS((void)run_scan("flow", config, run, kept), Cancelled);
-  const std::string appended = widelimit::testing::file_text(kept);
+  const std::string appended = read_bytes(kept);
   CHECK(appended.starts_with(points + "{"));
   CHECK(std::count(appended.begin(), appended.end(), '\n') == 4);
-  const ResultTable resumed = run_scan("flow", config, {}, kept);
+  const WrittenResults resumed = run_scan("flow", config, {}, kept);
   CHECK(csv_rows({.columns = resumed.columns, .rows = {resumed.rows[0]}}) ==
         csv_rows({.columns = table.columns, .rows = {table.rows[0]}}));
   CHECK(resumed.rows[1][2] == 7);
@@ -416,13 +401,14 @@ TEST_CASE("heads scan: names of fields are drawn letter by letter") {
   json risk = {{"prior", {{"kind", "spikes"}, {"features", 2}, {"nu", 4}}}, {"tokens", 3}, {"samples", 2000}};
   risk["scan"] = {{"tokens", {2, 3}}, {"seed", {1, 2}}};
   risk.erase("tokens");
-  ResultTable table = run_scan("bayes", risk, {});
+  WrittenResults table = run_scan("bayes", risk, {});
   // gnuplot would draw the first letter behind an underscore below the line.
   table.columns[0] = "stop_gradient";
   table.columns[1] = "risk_samples";
   const std::string script = scan_script("bayes", table);
-  CHECK(script.find(R"(set xlabel "stop_gradient" noenhanced)") != std::string::npos);
-  CHECK(script.find(R"(title "risk_samples 2" noenhanced)") != std::string::npos);
+  CHECK(script.starts_with("set terminal pngcairo size 1000,650 noenhanced"));
+  CHECK(script.find(R"(set xlabel "stop_gradient")") != std::string::npos);
+  CHECK(script.find(R"(title "risk_samples 2")") != std::string::npos);
 }
 
 TEST_CASE("heads scan: tables of points follow each other, and mistakes are named") {
@@ -430,7 +416,7 @@ TEST_CASE("heads scan: tables of points follow each other, and mistakes are name
                {"tokens", 3},
                {"samples", 2000},
                {"scan", {{"prior.nu", {1, 4, 9}}}}};
-  const ResultTable risks = run_scan("bayes", risk, {});
+  const WrittenResults risks = run_scan("bayes", risk, {});
   CHECK(risks.columns == std::vector<std::string>{"prior.nu", "bayes_risk", "standard_error"});
   REQUIRE(risks.rows.size() == 3);
   CHECK(risks.rows[0][1] > risks.rows[2][1]);
@@ -438,7 +424,7 @@ TEST_CASE("heads scan: tables of points follow each other, and mistakes are name
   pruned.erase("tokens");
   pruned["starts"] = 2;
   pruned["scan"] = {{"tokens", {3, 5}}};
-  const ResultTable heads = run_scan("prune", pruned, {});
+  const WrittenResults heads = run_scan("prune", pruned, {});
   CHECK(heads.columns == std::vector<std::string>{"tokens", "start", "removed", "loss", "head"});
   CHECK(heads.rows.size() == 2 * run_experiment("prune",
                                                 [&] {
@@ -450,7 +436,7 @@ TEST_CASE("heads scan: tables of points follow each other, and mistakes are name
                                      .rows.size());
   CHECK(scan_script("prune", heads).find("tokens 5") != std::string::npos);
   // Where nothing specialises there is nothing to draw, which gnuplot would refuse.
-  ResultTable never = heads;
+  WrittenResults never = heads;
   never.columns = {"tokens", "eta", "start", "log_scale", "specialisation_time"};
   never.rows = {{3, 1, 0, 1, std::nan("")}, {5, 1, 0, 1, std::nan("")}};
   CHECK(scan_script("phase-transition", never).find("no value at any point") != std::string::npos);
