@@ -8,6 +8,7 @@
 #include "widelimit/covariance_sde/deterministic_limit.hpp"
 #include "widelimit/covariance_sde/ensemble.hpp"
 #include "widelimit/covariance_sde/exact_distributions.hpp"
+#include "widelimit/covariance_sde/experiments.hpp"
 #include "widelimit/covariance_sde/explosion.hpp"
 #include "widelimit/covariance_sde/finite_network.hpp"
 #include "widelimit/covariance_sde/gradient_norms.hpp"

@@ -65,7 +65,7 @@ inline nanobind::dict dict_of(const results::Results& results) {
   nanobind::dict result = nanobind::cast<nanobind::dict>(object_of(results.unwritten));
   result["summary"] = object_of(results.summary);
   result["table"] = dict_of(results.table);
-  for (const auto& [name, table] : results.unwritten_tables) result[name.c_str()] = dict_of(table);
+  for (const auto& [name, table] : results.tables) result[name.c_str()] = dict_of(table);
   return result;
 }
 

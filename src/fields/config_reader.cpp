@@ -11,7 +11,7 @@ namespace widelimit {
 using nlohmann::json;
 
 ConfigReader::ConfigReader(const json& config, const ConfigFields& fields, std::string path)
-    : FieldReader(config, std::move(path)), fields_{fields} {
+    : FieldReader(config, std::move(path)), config_(config), fields_{fields} {
   check_fields(config, fields, FieldReader::path());
 }
 

@@ -20,10 +20,13 @@ const Experiment& Theory::experiment(std::string_view wanted) const {
 
 Results Theory::run(std::string_view wanted, const nlohmann::json& config, const Control& control) const {
   const Experiment& chosen = experiment(wanted);
-  ConfigReader fields(config, *chosen.fields);
+  ConfigReader fields(config, chosen.fields_of != nullptr ? chosen.fields_of(config) : *chosen.fields);
   Results results = chosen.run(fields, control);
   results.origin.command = fmt::format("{} {}", name, wanted);
-  results.origin.configuration = config;
+  // What was chosen is repeated by the origin, too.
+  nlohmann::ordered_json configuration = config;
+  if (results.origin.configuration.is_object()) configuration.update(results.origin.configuration);
+  results.origin.configuration = std::move(configuration);
   return results;
 }
 

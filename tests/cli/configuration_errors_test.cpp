@@ -10,8 +10,8 @@
 #include <set>
 
 #include "cli/program.hpp"
-#include "cli/sde/sde_fields.hpp"
 #include "widelimit/covariance_sde/configuration.hpp"
+#include "widelimit/covariance_sde/experiments.hpp"
 #include "widelimit/error.hpp"
 #include "widelimit/fields/config_fields.hpp"
 #include "widelimit/specialization/experiments.hpp"
@@ -212,9 +212,9 @@ TEST_CASE("configurations: values are checked as the documented words say") {
     const int most = name == "phase-transition" ? 5 : 4;
     CHECK(check_all_values(*experiment.fields) <= most);
   }
-  for (const std::string& name : widelimit::cli::sde_command_names()) {
-    CAPTURE(name);
-    CHECK(check_all_values(widelimit::covariance_sde::command_fields(name)) <= 5);
+  for (const auto& experiment : widelimit::covariance_sde::experiments().experiments) {
+    CAPTURE(experiment.name);
+    CHECK(check_all_values(*experiment.fields) <= 5);
   }
   CHECK(check_all_values(widelimit::covariance_sde::listed_network_fields()) == 2);
 }
@@ -224,7 +224,8 @@ TEST_CASE("configurations: every command checks its table before it begins, and 
     check_config_refused("heads " + experiment.name, {{"seed", -1}},
                          "config.seed: expected an integer >= 0, got -1\n");
   // Which fields `sde output` has hangs on its network, so this must be there.
-  for (const std::string& name : widelimit::cli::sde_command_names()) {
+  for (const auto& experiment : widelimit::covariance_sde::experiments().experiments) {
+    const std::string& name = experiment.name;
     const char* range = name == "law" ? "2 to 2" : name == "coefficients" ? "1 to 24" : "1 to 1000";
     check_config_refused("sde " + name,
                          merged(name == "output" ? small_network() : json::object(), {{"tokens", 0}}),

@@ -16,7 +16,7 @@
 #include "cli/program.hpp"
 #include "cli/program/run_context.hpp"
 #include "cli/report/html.hpp"
-#include "cli/sde/sde_output.hpp"
+#include "widelimit/results/picture.hpp"
 #include "widelimit/text/visible_text.hpp"
 
 namespace widelimit::testing {
@@ -208,15 +208,15 @@ TEST_CASE("hostile names: titles, tics, axes and keys of all pictures run nothin
     const Texts reliability = texts_of(drawn(cli::reliability_script({{name, calibration}}, name)));
     CHECK(holds(reliability, shown));
     CHECK(holds(reliability, shown + ": ECE 0.1000"));
-    const Texts lines = texts_of(drawn(cli::lines_script({.title = name + "t",
-                                                          .x_label = name + "x",
-                                                          .y_label = name + "y",
-                                                          .x = {0, 1},
-                                                          .curves = {{name + "k", {1, 2}}}})));
-    for (const char* part : {"t", "x", "y", "k"}) CHECK(holds(lines, shown + part));
-    const Texts densities =
-        texts_of(drawn(cli::densities_script(name, {{name + "q", {{name + "k", {1, 2, 4}}}}})));
-    for (const char* part : {"", "q", "k"}) CHECK(holds(densities, shown + part));
+    const results::Panel panel{
+        .title = name + "t",
+        .x = {.label = name + "x", .named_tics = {{0, name + "i"}}},
+        .y = {.label = name + "y"},
+        .notes = {{.text = name + "n", .x = 0.5, .y = 1.5}},
+        .series = {{.columns = {{0, 1}, {1, 2}}, .name = name + "k"},
+                   {.draw = results::Draw::labels, .columns = {{0}, {1}}, .texts = {name + "l"}}}};
+    const Texts texts = texts_of(drawn(results::gnuplot_script({.panels = {panel, panel}, .title = name})));
+    for (const char* part : {"", "t", "x", "i", "y", "n", "k", "l"}) CHECK(holds(texts, shown + part));
     CHECK_FALSE(fs::exists(mark));
   }
 }

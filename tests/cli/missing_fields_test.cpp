@@ -11,8 +11,8 @@
 #include <vector>
 
 #include "cli/program.hpp"
-#include "cli/sde/sde_fields.hpp"
 #include "widelimit/covariance_sde/configuration.hpp"
+#include "widelimit/covariance_sde/experiments.hpp"
 #include "widelimit/fields/config_fields.hpp"
 #include "widelimit/specialization/experiments.hpp"
 
@@ -140,6 +140,12 @@ void check_missing_fields(const std::string& command, const json& config, const 
   }
 }
 
+std::set<std::string> names_of(const widelimit::results::Theory& theory) {
+  std::set<std::string> names;
+  for (const auto& experiment : theory.experiments) names.insert(experiment.name);
+  return names;
+}
+
 }  // namespace
 
 TEST_CASE("missing fields of sde: the error names the one that is missing") {
@@ -151,8 +157,7 @@ TEST_CASE("missing fields of sde: the error names the one that is missing") {
     check_missing_fields(std::string("sde ") + name, read,
                          widelimit::covariance_sde::command_fields(networks ? "output of networks" : name));
   }
-  const auto& commands = widelimit::cli::sde_command_names();
-  CHECK(tried == std::set<std::string>(commands.begin(), commands.end()));
+  CHECK(tried == names_of(widelimit::covariance_sde::experiments()));
 }
 
 TEST_CASE("missing fields of heads: the error names the one that is missing") {
@@ -162,10 +167,7 @@ TEST_CASE("missing fields of heads: the error names the one that is missing") {
     check_missing_fields(std::string("heads ") + name, json::parse(config),
                          widelimit::specialization::experiment_fields(name));
   }
-  std::set<std::string> all;
-  for (const auto& experiment : widelimit::specialization::experiments().experiments)
-    all.insert(experiment.name);
-  CHECK(tried == all);
+  CHECK(tried == names_of(widelimit::specialization::experiments()));
 }
 
 TEST_CASE("missing fields of priors and starts: the error names the one that is missing") {

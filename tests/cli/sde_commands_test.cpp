@@ -7,9 +7,8 @@
 #include <utility>
 
 #include "cli/documented_fields.hpp"
-#include "cli/sde/sde_fields.hpp"
 #include "cli/sde_program.hpp"
-#include "widelimit/covariance_sde/configuration.hpp"
+#include "widelimit/covariance_sde/experiments.hpp"
 
 using nlohmann::json;
 using widelimit::testing::check_sde_fails;
@@ -35,9 +34,8 @@ json with(json config, const json& change) {
 }  // namespace
 
 TEST_CASE("sde: every field of every command is in its help and in the documentation") {
-  for (const std::string& name : widelimit::cli::sde_command_names())
-    widelimit::testing::check_fields_are_documented("sde", name,
-                                                    widelimit::covariance_sde::command_fields(name));
+  for (const auto& experiment : widelimit::covariance_sde::experiments().experiments)
+    widelimit::testing::check_fields_are_documented("sde", experiment.name, *experiment.fields);
 }
 
 TEST_CASE("sde compare: heads, masks, hidden widths and two residual weights go to the limit as well") {

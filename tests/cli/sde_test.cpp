@@ -102,9 +102,10 @@ TEST_CASE("sde: a run whose paths all stopped says why, with a plain share") {
   const SdeRun output("output", above);
   CHECK(output.code == 1);
   CHECK(output.errors ==
-        "widelimit: sde output: 20 of 20 paths (100 %) left the bounds of the eigenvalues before the "
-        "horizon; take "
-        "an earlier one\n");
+        "widelimit: " + (output / "config.json").string() +
+            ": sde output: 20 of 20 paths (100 %) left the bounds of the eigenvalues before the "
+            "horizon; take "
+            "an earlier one\n");
 }
 
 TEST_CASE("sde simulate: horizon is depth / width, results depend on the seed and not on the threads") {

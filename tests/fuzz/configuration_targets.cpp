@@ -2,7 +2,6 @@
 #include <set>
 
 #include "bounded_json.hpp"
-#include "cli/sde/sde_lists.hpp"
 #include "memory_file.hpp"
 #include "widelimit/covariance_sde/check_reference.hpp"
 #include "widelimit/covariance_sde/configuration.hpp"
@@ -67,7 +66,7 @@ void drop_slow_cases(json& file) {
 
 void sde_config(Bytes bytes) {
   const MemoryFile file(bytes);
-  expect_our_errors([&] { static_cast<void>(cli::read_sde_config(file.path())); });
+  expect_our_errors([&] { static_cast<void>(read_json(file.path())); });
   expect_our_errors([&] {
     const json config = bounded_json(bytes);
     if (!config.is_object()) return;

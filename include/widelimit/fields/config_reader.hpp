@@ -12,7 +12,7 @@
 
 namespace widelimit {
 
-/// Reads the fields of one object by their table, which must outlive it. A field that is not given has the default of
+/// Reads the fields of one object by their table; both must outlive it. A field that is not given has the default of
 /// its row; where that is words about other fields, the reader gives the value. Errors and account as of FieldReader.
 class ConfigReader : public FieldReader {
  public:
@@ -42,12 +42,18 @@ class ConfigReader : public FieldReader {
   /// Fails for `field` unless exactly one of the two is given.
   void require_either(std::string_view field, std::string_view other) const;
 
+  /// All of it, of which nothing counts as read.
+  [[nodiscard]] const nlohmann::json& config() const { return config_; }
+  /// Their table.
+  [[nodiscard]] const ConfigFields& fields() const { return fields_; }
+
   /// Whether the table has the field.
   [[nodiscard]] bool knows(std::string_view field) const;
   /// The default of the field's row where it is a value, else null.
   [[nodiscard]] nlohmann::json default_of(std::string_view field) const;
 
  private:
+  const nlohmann::json& config_;
   const ConfigFields& fields_;
 };
 

@@ -16,10 +16,27 @@
 /// commands of the program, their help, pictures and scans, and what Python returns are made of these rows.
 namespace widelimit::results {
 
-/// How an experiment runs, which does not affect its results.
+/// How an experiment runs, which does not affect its results, and whom it tells what meanwhile. What is empty is not
+/// told.
 struct Control : RunControl {
+  using Progress = std::function<void(std::ptrdiff_t, std::ptrdiff_t)>;
+  using Tell = std::function<void(const std::string&)>;
+
   /// Called with the runs that are done and their number, where an experiment consists of such.
-  std::function<void(std::ptrdiff_t, std::ptrdiff_t)> runs_done = {};
+  Progress runs_done = {};
+  /// The progress of a part of this name, in place of that of the whole.
+  std::function<Progress(const std::string& part)> progress_of = {};
+  Tell warn = {}, notice = {};
+  /// Lines for people, once a part of the results is there; and such a part itself.
+  Tell say = {};
+  std::function<void(const nlohmann::json&)> show = {};
+  std::string config_name = {};    ///< The file of the configuration, for warnings about it.
+  bool with_trajectories = false;  ///< Also tables of every path at all times.
+
+  /// The control of a part.
+  [[nodiscard]] RunControl part(const std::string& name) const {
+    return {.threads = threads, .stop = stop, .progress = progress_of ? progress_of(name) : progress};
+  }
 };
 
 /// What the picture of a scan shows: a quantity over another one, or over a scanned field.
@@ -38,6 +55,12 @@ struct Experiment {
   ScanPicture scan_picture = {};
   /// The rows of a point of a scan, where they are not those of its table.
   void (*tabulate_point)(Results& results) = nullptr;
+  /// The fields of a configuration, where they hang on it.
+  const ConfigFields& (*fields_of)(const nlohmann::json& config) = nullptr;
+  std::string help = {};  ///< What --help says after the fields.
+  /// Of experiments that write a folder: NAME.csv is the table of this name, NAME.json the summary.
+  std::vector<std::string> files = {}, pictures = {};
+  std::string trajectories = {};  ///< A file that is only written if it is asked for; what help says of it.
 };
 
 /// The experiments of one theory, in the order of --help.

@@ -38,9 +38,13 @@ struct Results {  // NOLINT(bugprone-exception-escape): json's destructor may al
   Table table = {};
   /// Why values of a column, or of the summary, do not exist, by its name.
   Table::Notes notes = {};
+  /// Further tables by name. Files have those that the row of the experiment names.
+  std::map<std::string, Table> tables = {};
   /// For callers of the library alone, by name.
   nlohmann::json unwritten = nlohmann::json::object();
-  std::map<std::string, Table> unwritten_tables = {};
+  /// Those of a folder, in the order of their names in the row of the experiment. Nothing where there is none.
+  std::vector<std::function<std::optional<Picture>()>> pictures = {};
+  nlohmann::ordered_json shapes = {};  ///< Of what the run had, for the record of a folder.
 };
 
 /// The last look at results before they are written, the same for all theories: notes on what has no value come into

@@ -29,21 +29,21 @@ namespace widelimit::specialization {
 
 // Single experiments, on what was read already. Tables hold the whole paths (tau, loss, gradient, m, S, r, b, v of
 // flows; tau, loss, m, q, p, S, b, v of SGD) under "start", the number of their start; those of two dynamics are
-// unwritten tables.
+// further tables.
 
 /// "curvatures" of `unwritten`: of each start, null where it did not come to rest.
 [[nodiscard]] results::Results flow_results(const TrainingSetup& setup,
                                             const std::optional<HeadParameters>& start);
 [[nodiscard]] results::Results sgd_results(const SgdSetup& setup, Index starts);
-/// Unwritten tables "sgd" and "flow".
+/// Tables "sgd" and "flow".
 [[nodiscard]] results::Results comparison_results(const Comparison& both, Index starts);
-/// Unwritten tables "kept" and "fresh".
+/// Tables "kept" and "fresh".
 [[nodiscard]] results::Results resampling_results(const FlowPairSetup& setup, Index starts,
                                                   std::uint64_t seed);
 [[nodiscard]] results::Results digits_results(ConfigReader& fields, const ImageTask& task,
                                               const RunControl& run);
 
-/// Times over dimensions, "etas" and "starts"; the unwritten table "ends" says how runs ended.
+/// Times over dimensions, "etas" and "starts"; the table "ends" says how runs ended.
 [[nodiscard]] results::Results phase_transition_results(ConfigReader& fields, const Prior& prior,
                                                         const results::Control& control);
 [[nodiscard]] results::Results feature_times_results(ConfigReader& fields, const Prior& prior,

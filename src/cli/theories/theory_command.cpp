@@ -8,11 +8,10 @@
 #include <string>
 
 #include "cli/options/ranges.hpp"
-#include "cli/output/output_folder.hpp"
 #include "cli/output/output_options.hpp"
 #include "cli/output/progress_bar.hpp"
 #include "cli/output/result_text.hpp"
-#include "cli/plots/gnuplot.hpp"
+#include "cli/theories/experiment_arguments.hpp"
 #include "widelimit/error.hpp"
 #include "widelimit/json/read_json.hpp"
 
@@ -24,16 +23,11 @@ using results::Experiment;
 using results::Results;
 using results::Theory;
 
-struct ExperimentArguments {
-  std::filesystem::path config, out, plot;
-  int threads = 0;
-};
-
-/// One experiment of a theory, asked for on the command line.
-class ExperimentRun {
+/// One experiment that writes a table, asked for on the command line.
+class TableRun {
  public:
-  ExperimentRun(const Theory& theory, const Experiment& experiment, const ExperimentArguments& arguments,
-                const RunContext& context)
+  TableRun(const Theory& theory, const Experiment& experiment, const ExperimentArguments& arguments,
+           const RunContext& context)
       : theory_{theory}, experiment_{experiment}, arguments_{arguments}, context_{context} {}
 
   void run() {
@@ -71,9 +65,7 @@ class ExperimentRun {
     is_scan_ = is_scan(experiment_, config);
     if (!is_scan_) require_picture();
     ProgressBar bar(experiment_.name, Counted::steps, arguments_.threads);
-    results::Control control;
-    control.threads = arguments_.threads;
-    control.stop = context_.interrupt.token();
+    results::Control control = control_of(arguments_, context_);
     control.progress = [&bar](std::ptrdiff_t done, std::ptrdiff_t all) { bar.show(done, all); };
     // Beside the table: the points of a scan that are done.
     const std::string kept = arguments_.out.empty() ? "" : arguments_.out.string() + ".points";
@@ -108,19 +100,45 @@ class ExperimentRun {
 
 }  // namespace
 
+namespace {
+
+void add_folder_options(CLI::App& command, const Experiment& experiment, ExperimentArguments& arguments) {
+  add_value(command, "config", arguments.config, "JSON configuration", "FILE")->required();
+  add_value(command, "--out", arguments.out, "Folder for results (created if needed)", "FOLDER")->required();
+  add_threads_option(command, arguments.threads);
+  add_json_option(command);
+  add_force_option(command, arguments.other_files);
+  command.add_flag("--no-pictures", arguments.no_pictures, "Write no pictures (gnuplot is not needed then)");
+  if (!experiment.trajectories.empty())
+    command.add_flag("--trajectories", arguments.trajectories, experiment.trajectories);
+}
+
+void add_table_options(CLI::App& command, ExperimentArguments& arguments) {
+  add_value(command, "config", arguments.config, "JSON file of the experiment", "FILE")->required();
+  add_value(command, "--out", arguments.out, "Table: FILE.csv or FILE.json [CSV on standard output]", "FILE");
+  add_picture_option(command, "--plot", arguments.plot, "Picture");
+  add_threads_option(command, arguments.threads);
+  add_json_option(command);
+}
+
+}  // namespace
+
 void add_experiments(CLI::App& command, const Theory& theory, const RunContext& context) {
   command.require_subcommand(1);
   for (const Experiment& experiment : theory.experiments) {
     auto arguments = std::make_shared<ExperimentArguments>();
     CLI::App* one = command.add_subcommand(experiment.name, experiment.sentence);
-    add_value(*one, "config", arguments->config, "JSON file of the experiment", "FILE")->required();
-    add_value(*one, "--out", arguments->out, "Table: FILE.csv or FILE.json [CSV on standard output]", "FILE");
-    add_picture_option(*one, "--plot", arguments->plot, "Picture");
-    add_threads_option(*one, arguments->threads);
-    add_json_option(*one);
-    one->footer(config_fields_help(*experiment.fields));
-    one->callback([&theory, &experiment, arguments, &context] {
-      ExperimentRun(theory, experiment, *arguments, context).run();
+    const bool is_folder = !experiment.files.empty();
+    if (is_folder)
+      add_folder_options(*one, experiment, *arguments);
+    else
+      add_table_options(*one, *arguments);
+    one->footer(config_fields_help(*experiment.fields) + experiment.help);
+    one->callback([&theory, &experiment, arguments, is_folder, &context] {
+      if (is_folder)
+        run_to_folder(theory, experiment, *arguments, context);
+      else
+        TableRun(theory, experiment, *arguments, context).run();
     });
   }
 }

@@ -103,9 +103,8 @@ Results comparison_results(const Comparison& both, Index starts) {
   const Index features = setup.prior.features();
   Results results = seeded_by(setup.options.seed);
   results.table = pair_table(starts, "sgd", "flow", setup.heads, features);
-  Table& sgd = results.unwritten_tables["sgd"] = sgd_table(setup, starts);
-  Table& beside = results.unwritten_tables["flow"] =
-      flow_table(starts, setup.activation, setup.heads, features);
+  Table& sgd = results.tables["sgd"] = sgd_table(setup, starts);
+  Table& beside = results.tables["flow"] = flow_table(starts, setup.activation, setup.heads, features);
   results.summary = over_starts(
       starts, both.sgd.options.seed, "largest_difference_m", [&](Index start, std::uint64_t seed) {
         setup.options.seed = seed;
@@ -131,8 +130,8 @@ Results resampling_results(const FlowPairSetup& setup, Index starts, std::uint64
   const Index heads = setup.shape.heads, features = setup.prior.features();
   Results results = seeded_by(first_seed);
   results.table = pair_table(starts, "kept", "fresh", heads, features);
-  Table& kept_flow = results.unwritten_tables["kept"] = flow_table(starts, setup.activation, heads, features);
-  Table& fresh_flow = results.unwritten_tables["fresh"] = kept_flow;
+  Table& kept_flow = results.tables["kept"] = flow_table(starts, setup.activation, heads, features);
+  Table& fresh_flow = results.tables["fresh"] = kept_flow;
   results.summary =
       over_starts(starts, first_seed, "largest_difference_m", [&](Index start, std::uint64_t seed) {
         const FlowPair pair = flow_pair(setup, seed);

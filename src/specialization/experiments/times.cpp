@@ -79,7 +79,7 @@ class TimesTable {
       for (const std::string& of : {quantity, std::string("ratio")})
         columns.push_back({.name = name.empty() ? of : of + "_" + name});
     results_.table = Table(std::move(columns));
-    results_.unwritten_tables["ends"] = Table({{.name = "end"}});
+    results_.tables["ends"] = Table({{.name = "end"}});
   }
 
   /// Adds a row for each of the sizes and starts in these dimensions: run(dimension, eta, seed) gives FirstTimes of
@@ -126,7 +126,7 @@ class TimesTable {
     for (const FirstTimes& run : runs) {
       const auto end = static_cast<std::size_t>(run.end);
       ++ends_[end];
-      results_.unwritten_tables["ends"].add(end_names[end]);
+      results_.tables["ends"].add(end_names[end]);
       for (const std::optional<double>& time : run.times) {
         const double reached = time.value_or(std::nan(""));
         Table pair({{.name = "time"}, {.name = "ratio"}});

@@ -1,29 +1,16 @@
-#include "cli/sde/sde_lists.hpp"
+#include "covariance_sde/experiments/points.hpp"
 
 #include <fmt/format.h>
 
 #include <initializer_list>
-#include <nlohmann/json.hpp>
-#include <optional>
 #include <set>
-#include <string>
 #include <utility>
-#include <vector>
 
-#include "cli/output/text_parts.hpp"
 #include "widelimit/covariance_sde/configuration.hpp"
-#include "widelimit/error.hpp"
 #include "widelimit/json/read_json.hpp"
 #include "widelimit/json/shown_text.hpp"
 
-namespace widelimit::cli {
-
-nlohmann::json read_sde_config(const std::filesystem::path& file) {
-  nlohmann::json config = read_json(file);
-  if (!config.is_object())
-    throw DataError(fmt::format("{}: expected a JSON object, got {}", file.string(), config.type_name()));
-  return config;
-}
+namespace widelimit::covariance_sde {
 
 namespace {
 
@@ -54,24 +41,41 @@ std::vector<double> take_temperatures(nlohmann::json& config) {
   return take_list(config, "temperatures", {"temperature"});
 }
 
-std::string SdePoint::label() const {
+std::string ListPoint::label() const {
   std::string text = network.value_or("");
   if (gamma) text += fmt::format("{}gamma {:g}", text.empty() ? "" : ", ", *gamma);
   if (temperature) text += fmt::format("{}temperature {:g}", text.empty() ? "" : ", ", *temperature);
   return text;
 }
 
-std::string SdePoint::cells() const {
-  return (network ? csv_quoted(*network) + "," : "") + (gamma ? fmt::format("{},", *gamma) : "") +
-         (temperature ? fmt::format("{},", *temperature) : "");
+std::string ListPoint::named(const std::string& what) const {
+  return label().empty() ? what : fmt::format("{} ({})", what, label());
 }
 
-std::string SdePoint::columns() const {
-  return std::string(network ? "network," : "") + (gamma ? "gamma," : "") +
-         (temperature ? "temperature," : "");
+std::vector<results::Column> ListPoint::columns() const {
+  std::vector<results::Column> columns;
+  if (network) columns.push_back({.name = "network", .quoted = true});
+  if (gamma) columns.push_back({.name = "gamma"});
+  if (temperature) columns.push_back({.name = "temperature"});
+  return columns;
 }
 
-nlohmann::json SdePoint::json() const {
+results::Table ListPoint::cells() const {
+  std::vector<results::Column> cells = columns();
+  std::size_t next = 0;
+  if (network) cells[next++].texts = {*network};
+  if (gamma) cells[next++].numbers = {*gamma};
+  if (temperature) cells[next++].numbers = {*temperature};
+  return results::Table(std::move(cells));
+}
+
+results::Table ListPoint::table(const std::vector<results::Column>& others) const {
+  std::vector<results::Column> all = columns();
+  all.insert(all.end(), others.begin(), others.end());
+  return results::Table(std::move(all));
+}
+
+nlohmann::json ListPoint::json() const {
   nlohmann::json result = nlohmann::json::object();
   if (network) result["network"] = *network;
   if (gamma) result["gamma"] = *gamma;
@@ -104,14 +108,14 @@ std::vector<std::optional<Value>> or_none(const std::vector<Value>& values) {
 
 }  // namespace
 
-std::vector<SdePoint> read_sde_points(const nlohmann::json& config) {
+std::vector<ListPoint> read_points(const nlohmann::json& config) {
   require_lists_have_use(config);
   nlohmann::json rest = config;
   const std::vector<double> gammas = take_gammas(rest), temperatures = take_temperatures(rest);
-  std::vector<SdePoint> points;
+  std::vector<ListPoint> points;
   for (const std::optional<double>& temperature : or_none(temperatures))
     for (const std::optional<double>& gamma : or_none(gammas)) {
-      SdePoint point{gamma, temperature, rest};
+      ListPoint point{gamma, temperature, rest};
       point.config.update(point.json());
       points.push_back(std::move(point));
     }
@@ -123,7 +127,7 @@ namespace {
 /// An entry of "networks" as an object with its "label".
 nlohmann::json network_entry(const nlohmann::json& entry, const std::string& path) {
   nlohmann::json fields = entry.is_string() ? nlohmann::json{{"network", entry}} : entry;
-  ConfigReader reader(fields, covariance_sde::listed_network_fields(), path);
+  ConfigReader reader(fields, listed_network_fields(), path);
   const std::string label = reader.text("label", reader.text("network"));
   fields["label"] = label;
   return fields;
@@ -146,8 +150,8 @@ nlohmann::json config_of_network(const nlohmann::json& common, nlohmann::json en
 
 }  // namespace
 
-std::vector<SdePoint> read_network_points(const nlohmann::json& config) {
-  if (!config.contains("networks")) return read_sde_points(config);
+std::vector<ListPoint> read_network_points(const nlohmann::json& config) {
+  if (!config.contains("networks")) return read_points(config);
   const FieldReader fields(config, "config");
   const nlohmann::json& entries = config.at("networks");
   if (!entries.is_array() || entries.empty())
@@ -155,7 +159,7 @@ std::vector<SdePoint> read_network_points(const nlohmann::json& config) {
   if (fields.has("network")) fields.fail("networks", "cannot be combined with network; give one of them");
   nlohmann::json common = config;
   common.erase("networks");
-  std::vector<SdePoint> points;
+  std::vector<ListPoint> points;
   std::set<std::string> labels;
   for (std::size_t k = 0; k < entries.size(); ++k) {
     const std::string path = fmt::format("config.networks[{}]", k);
@@ -164,7 +168,7 @@ std::vector<SdePoint> read_network_points(const nlohmann::json& config) {
     if (!labels.insert(label).second)
       fields.fail("networks", fmt::format("\"{}\" appears twice; give each a label of its own", label));
     naming_errors(path, [&] {
-      for (SdePoint& point : read_sde_points(config_of_network(common, entry))) {
+      for (ListPoint& point : read_points(config_of_network(common, entry))) {
         point.network = label;
         points.push_back(std::move(point));
       }
@@ -173,4 +177,4 @@ std::vector<SdePoint> read_network_points(const nlohmann::json& config) {
   return points;
 }
 
-}  // namespace widelimit::cli
+}  // namespace widelimit::covariance_sde
