@@ -30,11 +30,11 @@ const ConfigFields& output_fields(const nlohmann::json& config) {
   return command_fields(fields.has("network") ? "output of networks" : "output");
 }
 
-using Run = Results (*)(ConfigReader&, const Control&);
+using RunExperiment = Results (*)(ConfigReader&, const Control&);
 using Names = std::vector<std::string>;
 
-results::Experiment row(const char* name, const char* sentence, Run run, Names files, Names pictures,
-                        const std::string& help) {
+results::Experiment row(const char* name, const char* sentence, RunExperiment run, Names files,
+                        Names pictures, const std::string& help) {
   return {.name = name,
           .sentence = sentence,
           .fields = &command_fields(name),
@@ -45,7 +45,8 @@ results::Experiment row(const char* name, const char* sentence, Run run, Names f
 }
 
 /// One whose folder has the tables of ensembles.
-results::Experiment ensemble_row(const char* name, const char* sentence, Run run, const std::string& help) {
+results::Experiment ensemble_row(const char* name, const char* sentence, RunExperiment run,
+                                 const std::string& help) {
   results::Experiment experiment = row(
       name, sentence, run, {"quantiles.csv", "means.csv", "correlations.csv", "samples.csv", "summary.json"},
       {"densities.png", "correlations.png"}, help);
