@@ -174,9 +174,9 @@ std::string note_text(const Note& note) {
 }
 
 std::string rule_text(const Rule& rule) {
-  const std::string style =
-      fmt::format("nohead front{} lw {} lc {}\n", rule.dash > 1 ? fmt::format(" dt {}", rule.dash) : "",
-                  rule.width, rule.colour > 0 ? fmt::format("{}", rule.colour) : "rgb 'red'");
+  const std::string style = fmt::format("nohead{}{} lw {} lc {}\n", rule.in_front ? " front" : "",
+                                        rule.dash > 1 ? fmt::format(" dt {}", rule.dash) : "", rule.width,
+                                        rule.colour > 0 ? fmt::format("{}", rule.colour) : "rgb 'red'");
   return rule.upright
              ? fmt::format("set arrow from first {0}, graph 0 to first {0}, graph 1 {1}", rule.x, style)
              : fmt::format("set arrow from first {}, first {} to first {}, first {} {}", rule.x, rule.y,

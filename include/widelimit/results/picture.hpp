@@ -62,7 +62,7 @@ struct Note {
 /// A straight line through the whole height of the panel, or from (x, y) to (to_x, y).
 struct Rule {
   double x, y = 0, to_x = 0;
-  bool upright = true;
+  bool upright = true, in_front = true;
   int colour = 0, dash = 1;
   double width = 2;
 };

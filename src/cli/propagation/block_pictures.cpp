@@ -4,11 +4,18 @@
 
 #include <algorithm>
 #include <cmath>
-#include <iterator>
-
-#include "cli/plots/gnuplot.hpp"
+#include <string>
+#include <utility>
 
 namespace widelimit::cli {
+
+using results::Axis;
+using results::Draw;
+using results::Legend;
+using results::Panel;
+using results::Picture;
+using results::Series;
+
 namespace {
 
 using propagation::BlockVariation;
@@ -19,21 +26,30 @@ using propagation::VariedExponents;
 using propagation::VariedNumber;
 using propagation::ZeroLine;
 
-std::string tokens_block(const char* name, const std::vector<PropagatedTokens>& tokens) {
-  std::string block = fmt::format("${} << EOD\n", name);
-  for (std::size_t l = 0; l < tokens.size(); ++l)
-    fmt::format_to(std::back_inserter(block), "{} {} {} {} {} {}\n", l, tokens[l].squared_norm.value,
-                   tokens[l].squared_norm.standard_error, tokens[l].cosine.value,
-                   tokens[l].cosine.standard_error, tokens[l].log_gradient.value / std::log(10.0));
-  return block + "EOD\n";
+/// columns(element) of every element as the columns of a series.
+template <typename Element, typename ValuesOf>
+std::vector<std::vector<double>> columns_of(const std::vector<Element>& elements, const ValuesOf& values_of) {
+  std::vector<std::vector<double>> columns;
+  for (std::size_t i = 0; i < elements.size(); ++i) {
+    const std::vector<double> values = values_of(i, elements[i]);
+    columns.resize(values.size());
+    for (std::size_t k = 0; k < values.size(); ++k) columns[k].push_back(values[k]);
+  }
+  return columns;
 }
 
-std::string layer_block(const char* name, std::size_t k, const LayerGradients& layer) {
-  std::string block = fmt::format("${}{} << EOD\n", name, k);
-  for (std::size_t l = 0; l < layer.blocks.size(); ++l)
-    fmt::format_to(std::back_inserter(block), "{} {} {}\n", l + 1, layer.blocks[l].value,
-                   layer.blocks[l].standard_error);
-  return block + "EOD\n";
+/// A mean against depth: a line of the theory, or points of networks with their errors.
+template <typename Element, typename EstimateOf>
+Series against_depth(const std::vector<Element>& elements, double first, bool networks,
+                     const EstimateOf& estimate_of, Series style) {
+  style.columns = columns_of(elements, [&](std::size_t i, const Element& element) {
+    const numerics::Estimate one = estimate_of(element);
+    std::vector<double> row{first + static_cast<double>(i), one.value};
+    if (networks) row.push_back(one.standard_error);
+    return row;
+  });
+  style.draw = networks ? Draw::bars : Draw::lines;
+  return style;
 }
 
 /// Whether a layer's matrices stand after it, which are drawn in its place.
@@ -42,19 +58,75 @@ bool has_matrices(const std::vector<LayerGradients>& gradients, std::size_t k) {
          gradients[k + 1].path == gradients[k].path;
 }
 
-std::string point_block(const char* name, const ZeroLine& zeros) {
-  std::string block = fmt::format("${} << EOD\n", name);
-  for (const auto& point : zeros.points) fmt::format_to(std::back_inserter(block), "{} 0\n", point.front());
-  // gnuplot refuses empty data.
-  return block + "nan nan\nEOD\n";
+/// Norms on the left axis, cosines on the right one.
+Panel tokens_panel(const SampledBlock& theory, const SampledBlock& networks, double width) {
+  const auto norm = [](const PropagatedTokens& tokens) { return tokens.squared_norm; };
+  const auto cosine = [](const PropagatedTokens& tokens) { return tokens.cosine; };
+  Panel panel{.x = {.label = "block"},
+              .y = {.label = "squared norm / width"},
+              .second_y = {.label = "cosine", .from = -0.05, .to = 1.05},
+              .legend = Legend::bottom_right,
+              .margin = 0.03,
+              .series = {against_depth(theory.tokens, 0, false, norm,
+                                       {.name = "squared norm", .colour = 1, .width = 2}),
+                         against_depth(theory.tokens, 0, false, cosine,
+                                       {.name = "cosine", .colour = 2, .width = 2, .on_second_axis = true})},
+              .place = {{0, 0, width, 0.95}}};
+  if (theory.tokens.size() <= 13) panel.x.tic_step = 1;
+  if (networks.tokens.empty()) return panel;
+  panel.series.push_back(against_depth(networks.tokens, 0, true, norm, {.colour = 1}));
+  panel.series.push_back(
+      against_depth(networks.tokens, 0, true, cosine, {.colour = 2, .on_second_axis = true}));
+  return panel;
 }
 
-std::string segment_block(const char* name, const ZeroLine& zeros) {
-  std::string block = fmt::format("${} << EOD\n", name);
-  for (const auto& [from, to] : zeros.segments)
-    fmt::format_to(std::back_inserter(block), "{}\n{}\n\n", fmt::join(zeros.points[from], " "),
-                   fmt::join(zeros.points[to], " "));
-  return block + "nan nan\nEOD\n";
+/// The gradients of every layer, or of the tokens where there are none.
+Panel gradients_panel(const SampledBlock& theory, const SampledBlock& networks, const Panel& beside) {
+  const double left = (*beside.place)[2];
+  Panel panel{.x = beside.x,
+              .legend = Legend::right_column,
+              .margin = beside.margin,
+              .place = {{left, 0, 1 - left, 0.95}}};
+  if (theory.gradients.empty()) {
+    panel.y.label = "log10 squared Jacobian norm";
+    panel.series = {
+        {.draw = Draw::line_points,
+         .columns = columns_of(theory.tokens,
+                               [](std::size_t l, const PropagatedTokens& tokens) -> std::vector<double> {
+                                 return {static_cast<double>(l), tokens.log_gradient.value / std::log(10.0)};
+                               }),
+         .width = 2,
+         .size = 0.6}};
+    return panel;
+  }
+  panel.y = {.label = "squared gradient of the parameters", .logarithmic = true, .number_format = "%g"};
+  const bool sampled = !networks.tokens.empty();
+  panel.series.push_back({.draw = Draw::none, .name = "theory", .colour = 0, .rgb = "black", .width = 2});
+  if (sampled)
+    panel.series.push_back({.draw = Draw::none,
+                            .name = "networks",
+                            .colour = 0,
+                            .rgb = "black",
+                            .size = 0.7,
+                            .draw_as = Draw::points});
+  const auto same = [](const numerics::Estimate& estimate) { return estimate; };
+  for (std::size_t k = 0; k < theory.gradients.size(); ++k) {
+    const LayerGradients& layer = theory.gradients[k];
+    if (has_matrices(theory.gradients, k)) continue;
+    const int colour = static_cast<int>(k) + 1;
+    // Query and key have the same gradients: dashes show both.
+    panel.series.push_back(
+        against_depth(layer.blocks, 1, false, same,
+                      {.name = fmt::format("{}{} {}", layer.kind,
+                                           layer.parameter.empty() ? "" : " " + layer.parameter, layer.path),
+                       .colour = colour,
+                       .width = 2,
+                       .dash = static_cast<int>(k % 3) + 1}));
+    if (sampled)
+      panel.series.push_back(
+          against_depth(networks.gradients[k].blocks, 1, true, same, {.colour = colour, .size = 0.7}));
+  }
+  return panel;
 }
 
 /// Bounds of the cell around the k-th value: half way to its neighbours, as far again at the ends.
@@ -67,137 +139,126 @@ std::pair<double, double> cell_of(const VariedNumber& number, std::size_t k) {
   return {unscaled(here - step / 2), unscaled(here + step / 2)};
 }
 
-/// x, its cell, y, its cell, and the exponents; one number has no y.
-std::string grid_block_of(const std::vector<VariedExponents>& grid, const BlockVariation& variation) {
-  const auto& x = variation.numbers().front();
-  const auto& y = variation.numbers().back();
-  std::string block = "$grid << EOD\n";
-  for (std::size_t i = 0; i < grid.size(); ++i) {
-    const std::size_t along = variation.numbers().size() == 1 ? 1 : y.values.size();
-    auto [left, right] = cell_of(x, i / along);
-    auto [bottom, top] = cell_of(y, along == 1 ? i : i % along);
-    const auto& [values, exponents] = grid[i];
-    // Under the next cells, or seams would show.
-    right += 0.02 * (right - left);
-    top += 0.02 * (top - bottom);
-    fmt::format_to(std::back_inserter(block), "{} {} {} {} {} {} {} {}\n", values.front(), values.back(),
-                   left, right, bottom, top, exponents.angle.value, exponents.gradient.value);
-  }
-  return block + "EOD\n";
-}
-
-/// Of a logarithmic axis: numbers at 1, 2 and 5 of each decade where there are few decades.
-std::string logarithmic_scale(char axis, double least, double greatest) {
-  std::string commands = fmt::format("set logscale {}\n", axis);
-  if (greatest / least > 1e3) return commands;
-  std::string places;
-  for (double decade = std::pow(10.0, std::floor(std::log10(least))); decade <= greatest; decade *= 10)
+/// Label, scale and range of an axis, out to the ends of the cells. A logarithmic one has numbers at 1, 2 and 5 of each
+/// decade where there are few decades; ranges without such a place keep gnuplot's own.
+Axis varied_axis(const VariedNumber& number) {
+  Axis axis{.label = number.path,
+            .from = cell_of(number, 0).first,
+            .to = cell_of(number, number.values.size() - 1).second,
+            .logarithmic = number.logarithmic};
+  if (!number.logarithmic || *axis.to / *axis.from > 1e3) return axis;
+  for (double decade = std::pow(10.0, std::floor(std::log10(*axis.from))); decade <= *axis.to; decade *= 10)
     for (const double digit : {1.0, 2.0, 5.0})
-      if (digit * decade >= least && digit * decade <= greatest)
-        places += fmt::format("{}{:.6g}", places.empty() ? "" : ", ", digit * decade);
-  // Ranges without such a place keep gnuplot's own.
-  return places.empty() ? commands : commands + fmt::format("set {}tics ({})\n", axis, places);
-}
-
-/// Label, scale and range of an axis, out to the ends of the cells.
-std::string axis_of(char axis, const VariedNumber& number) {
-  const double least = cell_of(number, 0).first, greatest = cell_of(number, number.values.size() - 1).second;
-  return fmt::format("set {0}label {1}\nset {0}range [{2}:{3}]\n{4}", axis, gnuplot_quoted(number.path),
-                     least, greatest, number.logarithmic ? logarithmic_scale(axis, least, greatest) : "");
+      if (digit * decade >= *axis.from && digit * decade <= *axis.to)
+        axis.named_tics.emplace_back(digit * decade, "");
+  return axis;
 }
 
 bool some_lack_angles(const std::vector<VariedExponents>& grid) {
-  return std::any_of(grid.begin(), grid.end(),
-                     [](const VariedExponents& point) { return !point.exponents.no_angles.empty(); });
+  return std::ranges::any_of(grid,
+                             [](const VariedExponents& point) { return !point.exponents.no_angles.empty(); });
 }
 
-std::string exponent_panel(const std::string& title, int column, const std::vector<VariedExponents>& grid) {
+/// Zeros over one number, as points.
+Series zero_points(const std::string& name, int colour, const ZeroLine& zeros) {
+  Series series{.draw = Draw::points, .columns = {{}, {}}, .name = name, .colour = colour, .size = 1.4};
+  for (const auto& point : zeros.points) {
+    series.columns[0].push_back(point.front());
+    series.columns[1].push_back(0);
+  }
+  return series;
+}
+
+/// Zeros over two numbers, as segments.
+Series zero_segments(const std::string& name, const char* rgb, int dash, const ZeroLine& zeros) {
+  Series series{.columns = {{}, {}}, .name = name, .colour = 0, .rgb = rgb, .width = 3, .dash = dash};
+  for (const auto& [from, to] : zeros.segments)
+    for (std::size_t k = 0; k < 2; ++k)
+      series.columns[k].insert(series.columns[k].end(),
+                               {zeros.points[from][k], zeros.points[to][k], std::nan("")});
+  return series;
+}
+
+/// An exponent of every point of the grid.
+using ExponentOf = double (*)(const VariedExponents& point);
+double angle_of(const VariedExponents& point) { return point.exponents.angle.value; }
+double gradient_of(const VariedExponents& point) { return point.exponents.gradient.value; }
+
+/// In colour over two numbers; grey where there is none.
+Panel exponent_panel(const std::string& title, const BlockVariation& variation,
+                     const std::vector<VariedExponents>& grid, ExponentOf exponent_of,
+                     const ZeroLine& angle_zeros, const ZeroLine& gradient_zeros) {
+  const VariedNumber &x = variation.numbers().front(), &y = variation.numbers().back();
+  Series boxes{.draw = Draw::boxes, .columns = std::vector<std::vector<double>>(7)};
   double largest = 1e-9;
-  for (const VariedExponents& point : grid) {
-    const double value = column == 7 ? point.exponents.angle.value : point.exponents.gradient.value;
+  for (std::size_t i = 0; i < grid.size(); ++i) {
+    const double value = exponent_of(grid[i]);
     if (std::isfinite(value)) largest = std::max(largest, std::abs(value));
+    if (std::isnan(value)) continue;
+    auto [left, right] = cell_of(x, i / y.values.size());
+    auto [bottom, top] = cell_of(y, i % y.values.size());
+    // Under the next cells, or seams would show.
+    right += 0.02 * (right - left);
+    top += 0.02 * (top - bottom);
+    const double row[] = {grid[i].values.front(), grid[i].values.back(), left, right, bottom, top, value};
+    for (std::size_t k = 0; k < 7; ++k) boxes.columns[k].push_back(row[k]);
   }
   const double shown = std::min(largest, 1.0);
-  return fmt::format(
-      "set title '{}'\nset cbrange [{}:{}]\nset cblabel 'growth a block{}'\n"
-      "plot $grid using 1:2:3:4:5:6:{} with boxxyerror fillcolor palette notitle, $angle with lines lw 3 lc "
-      "rgb 'black' title 'lambda_a = 0', $gradient with lines lw 3 dt 2 lc rgb '#007700' title 'lambda_g = "
-      "0'\n",
-      title, -shown, shown, largest > shown ? " (cut at 1)" : "", column);
+  return {.title = title,
+          .x = varied_axis(x),
+          .y = varied_axis(y),
+          .colours = {.label = std::string("growth a block") + (largest > shown ? " (cut at 1)" : ""),
+                      .from = -shown,
+                      .to = shown},
+          .legend = Legend::outside_below,
+          .grey_ground = true,
+          .series = {std::move(boxes), zero_segments("lambda_a = 0", "black", 1, angle_zeros),
+                     zero_segments("lambda_g = 0", "#007700", 2, gradient_zeros)}};
 }
 
 }  // namespace
 
-std::string block_script(const SampledBlock& theory, const SampledBlock& networks) {
-  const bool sampled = !networks.tokens.empty();
-  std::string script = gnuplot_canvas(theory.gradients.empty() ? 1200 : 1500, 480) +
-                       tokens_block("theory", theory.tokens),
-              plots;
-  if (sampled) script += tokens_block("networks", networks.tokens);
-  for (std::size_t k = 0; k < theory.gradients.size(); ++k) {
-    const LayerGradients& layer = theory.gradients[k];
-    script += layer_block("theory", k, layer);
-    if (has_matrices(theory.gradients, k)) continue;
-    // Query and key have the same gradients: dashes show both.
-    plots += fmt::format(
-        ", $theory{} with lines lw 2 dt {} lc {} title {}", k, k % 3 + 1, k + 1,
-        gnuplot_quoted(fmt::format("{}{} {}", layer.kind,
-                                   layer.parameter.empty() ? "" : " " + layer.parameter, layer.path)));
-    if (!sampled) continue;
-    script += layer_block("networks", k, networks.gradients[k]);
-    plots += fmt::format(", $networks{} with yerrorbars pt 7 ps 0.7 lc {} notitle", k, k + 1);
-  }
-  const std::string points = sampled ? ", $networks using 1:2:3 with yerrorbars pt 7 lc 1 notitle, $networks "
-                                       "using 1:4:5 axes x1y2 with yerrorbars pt 7 lc 2 notitle"
-                                     : "";
+Picture block_picture(const SampledBlock& theory, const SampledBlock& networks) {
   // The key of all parameters takes the place of a panel.
-  const double left = theory.gradients.empty() ? 0.5 : 0.35;
-  script += fmt::format(
-      "set multiplot{0}\nset origin 0,0\nset size {1},0.95\nset xlabel 'block'\n{2}set ylabel 'squared norm "
-      "/ width'\nset ytics nomirror\n"
-      "set offsets graph 0.03, graph 0.03\nset autoscale xfix\n"
-      "set y2label 'cosine'\nset y2tics\nset y2range [-0.05:1.05]\nset key bottom right opaque\n"
-      "plot $theory using 1:2 with lines lw 2 lc 1 title 'squared norm', $theory using 1:4 axes x1y2 with "
-      "lines lw 2 lc 2 title 'cosine'{3}\n"
-      "unset y2label\nunset y2tics\nset ytics mirror\nset key outside right top Left reverse\n"
-      "set origin {1},0\nset size {4},0.95\n",
-      sampled ? " title 'lines: theory, points: networks with one standard error'" : "", left,
-      theory.tokens.size() <= 13 ? "set xtics 1\n" : "", points, 1 - left);
-  script +=
-      theory.gradients.empty()
-          ? "set ylabel 'log10 squared Jacobian norm'\nplot $theory using 1:6 with linespoints pt 7 ps 0.6 "
-            "lw 2 notitle\n"
-          : "set logscale y\nset format y '%g'\nset ylabel 'squared gradient of the parameters'\n"
-            "plot keyentry with lines lw 2 lc rgb 'black' title 'theory'" +
-                std::string(sampled ? ", keyentry with points pt 7 ps 0.7 lc rgb 'black' title 'networks'"
-                                    : "") +
-                plots + "\n";
-  return script + "unset multiplot\n";
+  Panel tokens = tokens_panel(theory, networks, theory.gradients.empty() ? 0.5 : 0.35);
+  Panel gradients = gradients_panel(theory, networks, tokens);
+  return {.panels = {std::move(tokens), std::move(gradients)},
+          .width = theory.gradients.empty() ? 1200 : 1500,
+          .title = networks.tokens.empty() ? "" : "lines: theory, points: networks with one standard error"};
 }
 
-std::string variation_script(const BlockVariation& variation, const std::vector<VariedExponents>& grid,
-                             const ZeroLine& angle_zeros, const ZeroLine& gradient_zeros) {
-  const auto& numbers = variation.numbers();
-  const std::string data =
-      grid_block_of(grid, variation) + "set datafile missing 'nan'\n" + axis_of('x', numbers.front());
-  if (numbers.size() == 1)
-    return gnuplot_canvas(760, 520) + point_block("angle", angle_zeros) +
-           point_block("gradient", gradient_zeros) + data +
-           "set ylabel 'growth a block'\nset xzeroaxis\nset key outside below\n"
-           "plot $grid using 1:7 with lines lw 2 lc 1 title 'angles, ln(1 + lambda_a)" +
-           (some_lack_angles(grid) ? ", where equal tokens stay equal" : "") +
-           "', $grid using 1:8 with "
-           "lines lw 2 lc 2 title 'gradients, lambda_g', $angle with points pt 7 ps 1.4 lc 1 title 'lambda_a "
-           "= 0', $gradient with points pt 7 ps 1.4 lc 2 title 'lambda_g = 0'\n";
-  return gnuplot_canvas(1300, 560) + segment_block("angle", angle_zeros) +
-         segment_block("gradient", gradient_zeros) + data + axis_of('y', numbers.back()) +
-         "set multiplot layout 1,2\nset palette defined (-1 '#2166ac', 0 '#ffffff', 1 '#b2182b')\n"
-         "set style fill solid noborder\nset tics out nomirror\nset key outside below\n"
-         "set object 1 rectangle from graph 0,0 to graph 1,1 behind fillcolor rgb '#cccccc'\n" +
-         exponent_panel(std::string("angle exponent ln(1 + lambda_a)") +
-                            (some_lack_angles(grid) ? "; grey: equal tokens do not stay equal" : ""),
-                        7, grid) +
-         exponent_panel("gradient exponent lambda_g", 8, grid) + "unset multiplot\n";
+Picture variation_picture(const BlockVariation& variation, const std::vector<VariedExponents>& grid,
+                          const ZeroLine& angle_zeros, const ZeroLine& gradient_zeros) {
+  const bool lack_angles = some_lack_angles(grid);
+  if (variation.numbers().size() == 2)
+    return {.panels = {exponent_panel(std::string("angle exponent ln(1 + lambda_a)") +
+                                          (lack_angles ? "; grey: equal tokens do not stay equal" : ""),
+                                      variation, grid, angle_of, angle_zeros, gradient_zeros),
+                       exponent_panel("gradient exponent lambda_g", variation, grid, gradient_of, angle_zeros,
+                                      gradient_zeros)},
+            .width = 1300,
+            .height = 560};
+  const auto line = [&](const std::string& name, int colour, ExponentOf exponent_of) {
+    return Series{
+        .columns = columns_of(grid,
+                              [&](std::size_t, const VariedExponents& point) -> std::vector<double> {
+                                return {point.values.front(), exponent_of(point)};
+                              }),
+        .name = name,
+        .colour = colour,
+        .width = 2};
+  };
+  return {.panels = {{.x = varied_axis(variation.numbers().front()),
+                      .y = {.label = "growth a block"},
+                      .legend = Legend::outside_below,
+                      .zero_line = true,
+                      .series = {line(std::string("angles, ln(1 + lambda_a)") +
+                                          (lack_angles ? ", where equal tokens stay equal" : ""),
+                                      1, angle_of),
+                                 line("gradients, lambda_g", 2, gradient_of),
+                                 zero_points("lambda_a = 0", 1, angle_zeros),
+                                 zero_points("lambda_g = 0", 2, gradient_zeros)}}},
+          .height = 520};
 }
 
 }  // namespace widelimit::cli

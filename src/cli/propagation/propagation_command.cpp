@@ -79,7 +79,8 @@ void run_trajectory(const CommandArguments& arguments) {
   write_table(arguments.output, table);
   warn_of_annealing(options, transformer, widest, depth, start_options(transformer, q0, c0));
   if (!arguments.output.plot.empty())
-    draw_output_file(arguments.output.plot, trajectory_script(map, states, {}), arguments.stop);
+    draw_output_file(arguments.output.plot, gnuplot_script(trajectory_picture(map, states, {})),
+                     arguments.stop);
 }
 
 /// Exponents are -infinity where a block leaves nothing, of which JSON makes null.
@@ -212,7 +213,8 @@ void run_phase(const PhaseArguments& arguments) {
                             diagram.lambda_g(row, column)});
   write_table(arguments.output, table);
   if (!arguments.output.plot.empty())
-    draw_output_file(arguments.output.plot, phase_script(diagram, angle, gradient), arguments.stop);
+    draw_output_file(arguments.output.plot, gnuplot_script(phase_picture(diagram, angle, gradient)),
+                     arguments.stop);
 }
 
 void add_phase(CLI::App& parent, const RunContext& context) {

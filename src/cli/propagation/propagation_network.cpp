@@ -204,7 +204,8 @@ void run_block(const BlockArguments& arguments, const Network& block) {
   write_grams(arguments.grams, tokens);
   write_table(arguments.output, table);
   if (!arguments.output.plot.empty())
-    draw_output_file(arguments.output.plot, block_script({tokens, gradients}, networks), arguments.stop);
+    draw_output_file(arguments.output.plot, gnuplot_script(block_picture({tokens, gradients}, networks)),
+                     arguments.stop);
 }
 
 /// Says at how many points of the grid equal tokens do not stay equal.
@@ -252,8 +253,8 @@ void run_variation(const BlockArguments& arguments, const Network& block) {
   note_points_without_angles(grid, table);
   write_table(arguments.output, table);
   if (!arguments.output.plot.empty())
-    draw_output_file(arguments.output.plot, variation_script(variation, grid, angle, gradient),
-                     arguments.stop);
+    draw_output_file(arguments.output.plot,
+                     gnuplot_script(variation_picture(variation, grid, angle, gradient)), arguments.stop);
 }
 
 void run_block_command(BlockArguments arguments) {

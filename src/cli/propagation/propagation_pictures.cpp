@@ -4,43 +4,118 @@
 
 #include <algorithm>
 #include <cmath>
-#include <iterator>
-#include <string_view>
-#include <tuple>
-
-#include "cli/plots/gnuplot.hpp"
+#include <string>
+#include <utility>
 
 namespace widelimit::cli {
 
 using namespace propagation;
+using results::Draw;
+using results::Panel;
+using results::Picture;
+using results::Series;
 
 namespace {
 
-constexpr int field_points = 18;
+constexpr double outside = 1e30, nothing = std::numeric_limits<double>::quiet_NaN();
 
-std::string grid_block(const std::string& name, const PhaseDiagram& diagram, const Matrix<double>& values) {
-  std::string block = "$" + name + " << EOD\n";
-  for (Index row = 0; row < values.rows(); ++row) {
-    for (Index column = 0; column < values.cols(); ++column)
-      fmt::format_to(std::back_inserter(block), "{} {} {}\n",
-                     diagram.x.values[static_cast<std::size_t>(column)],
-                     diagram.y.values[static_cast<std::size_t>(row)], values(row, column));
-    block += "\n";
-  }
-  return block + "EOD\n";
-}
-
-/// Curves apart by blank lines; one point far outside if there are none, because gnuplot refuses empty data.
-std::string curve_block(const std::string& name, const std::vector<BoundaryCurve>& curves) {
-  std::string block = "$" + name + " << EOD\n";
-  if (curves.empty()) block += "1e30 1e30\n";
+/// Curves apart by gaps; one point far outside if there are none, so that the legend has them.
+Series curves_series(const std::vector<BoundaryCurve>& curves, const std::string& name, const char* rgb,
+                     int dash) {
+  Series series{.columns = {{}, {}}, .name = name, .colour = 0, .rgb = rgb, .width = 2.5, .dash = dash};
+  const auto add = [&](double x, double y) {
+    series.columns[0].push_back(x);
+    series.columns[1].push_back(y);
+  };
+  if (curves.empty()) add(outside, outside);
   for (const BoundaryCurve& curve : curves) {
-    for (const BoundaryPoint& point : curve.points)
-      fmt::format_to(std::back_inserter(block), "{} {}\n", point.x, point.y);
-    block += "\n";
+    for (const BoundaryPoint& point : curve.points) add(point.x, point.y);
+    add(nothing, nothing);
   }
-  return block + "EOD\n";
+  return series;
 }
+
+/// Values over two parameters in colour.
+Panel grid_panel(const std::string& title, const Axis& x, const Axis& y, const Matrix<double>& values,
+                 double range) {
+  Series cells{.draw = Draw::cells, .columns = {{}, {}, {}}};
+  for (Index row = 0; row < values.rows(); ++row)
+    for (Index column = 0; column < values.cols(); ++column) {
+      cells.columns[0].push_back(x.values[static_cast<std::size_t>(column)]);
+      cells.columns[1].push_back(y.values[static_cast<std::size_t>(row)]);
+      cells.columns[2].push_back(values(row, column));
+    }
+  return {.title = title,
+          .x = {.label = std::string(coordinate_name(x.coordinate)),
+                .from = x.values.front(),
+                .to = x.values.back()},
+          .y = {.label = std::string(coordinate_name(y.coordinate)),
+                .from = y.values.front(),
+                .to = y.values.back()},
+          .colours = {.from = -range, .to = range},
+          .legend = results::Legend::top_left,
+          .series = {std::move(cells)}};
+}
+
+/// Displacements of one block as arrows.
+Series field_series(const BlockMap& map, double highest_q) {
+  constexpr int field_points = 18;
+  Series field{.draw = Draw::arrows, .columns = {{}, {}, {}, {}}, .colour = 0, .rgb = "#bbbbbb"};
+  for (int i = 0; i <= field_points; ++i)
+    for (int j = 1; j <= field_points; ++j) {
+      const double cosine = static_cast<double>(i) / field_points, q = highest_q * j / field_points;
+      const TokenState here = TokenState::from_cosine(q, cosine), next = map.block(here);
+      const double x = next.cosine() - cosine, y = (next.q - q) / highest_q, length = std::hypot(x, y);
+      // Arrows grow with the root of the displacement, or slow regions would show none.
+      const double scale = length > 0 ? std::min(std::sqrt(length), 1.0) * 0.1 / length : 0;
+      const double arrow[] = {cosine, q, x * scale, y * scale * highest_q};
+      for (std::size_t k = 0; k < 4; ++k) field.columns[k].push_back(arrow[k]);
+    }
+  return field;
+}
+
+/// Those that are stable, or the others; a point far outside if there are none, so that the legend has them.
+Series fixed_points_series(const std::vector<FixedPoint>& points, bool stable) {
+  Series series{.draw = Draw::points,
+                .columns = {{}, {}},
+                .name = stable ? "stable fixed point" : "unstable fixed point",
+                .colour = 0,
+                .rgb = "black",
+                .size = 2,
+                .mark = stable ? 7 : 6};
+  for (const FixedPoint& point : points)
+    if ((point.stability == Stability::stable) == stable) {
+      series.columns[0].push_back(point.state.cosine());
+      series.columns[1].push_back(point.state.q);
+    }
+  if (series.columns[0].empty()) series.columns = {{outside}, {outside}};
+  return series;
+}
+
+/// All but the outermost thousandths; two bins a cube root of the count, from 10 to 60: finer ones would show noise.
+Series histogram_series(const std::vector<double>& values, const std::string& name, int colour) {
+  std::vector<double> sorted = values;
+  std::sort(sorted.begin(), sorted.end());
+  const auto at = [&](double share) {
+    return sorted[static_cast<std::size_t>(share * static_cast<double>(sorted.size() - 1))];
+  };
+  const double from = at(0.001), to = at(0.999) > from ? at(0.999) : from + 1e-6;
+  const double bins = std::round(std::clamp(2 * std::cbrt(static_cast<double>(values.size())), 10.0, 60.0)),
+               width = (to - from) / bins;
+  std::vector<double> counts(static_cast<std::size_t>(bins), 0);
+  for (const double value : values) {
+    const double bin = std::floor((value - from) / width);
+    if (bin >= 0 && bin < bins) counts[static_cast<std::size_t>(bin)] += 1;
+  }
+  Series series{.draw = Draw::steps, .columns = {{}, {}}, .name = name, .colour = colour, .width = 1.5};
+  for (std::size_t i = 0; i < counts.size(); ++i) {
+    series.columns[0].push_back(from + (static_cast<double>(i) + 0.5) * width);
+    series.columns[1].push_back(counts[i] / (static_cast<double>(values.size()) * width));
+  }
+  return series;
+}
+
+}  // namespace
 
 double colour_range(const Matrix<double>& values) {
   double largest = 1e-9;
@@ -49,174 +124,96 @@ double colour_range(const Matrix<double>& values) {
   return std::min(largest, 1.0);
 }
 
-std::string phase_panel(const char* title, const char* block, const PhaseDiagram& diagram,
-                        const Matrix<double>& values) {
-  const double range = colour_range(values);
-  return fmt::format(
-      "set title '{}'\nset cbrange [{}:{}]\nset xrange [{}:{}]\nset yrange [{}:{}]\n"
-      "plot ${} with image notitle, $angle with lines lw 2.5 lc rgb 'black' title 'lambda_a = 0', "
-      "$gradient with lines lw 2.5 dt 2 lc rgb '#007700' title 'lambda_g = 0'\n",
-      title, -range, range, diagram.x.values.front(), diagram.x.values.back(), diagram.y.values.front(),
-      diagram.y.values.back(), block);
-}
-
-/// Displacements of one block as arrows.
-std::string field_block(const BlockMap& map, double highest_q) {
-  std::string block = "$field << EOD\n";
-  for (int i = 0; i <= field_points; ++i)
-    for (int j = 1; j <= field_points; ++j) {
-      const double cosine = static_cast<double>(i) / field_points, q = highest_q * j / field_points;
-      const TokenState here = TokenState::from_cosine(q, cosine), next = map.block(here);
-      double x = next.cosine() - cosine, y = (next.q - q) / highest_q;
-      const double length = std::hypot(x, y);
-      // Arrows grow with the root of the displacement, or slow regions would show none.
-      const double scale = length > 0 ? std::min(std::sqrt(length), 1.0) * 0.1 / length : 0;
-      fmt::format_to(std::back_inserter(block), "{} {} {} {}\n", cosine, q, x * scale, y * scale * highest_q);
-    }
-  return block + "EOD\n";
-}
-
-/// Those that are stable, or the others; a point far outside if there are none, because gnuplot refuses empty data.
-std::string fixed_points_block(const char* name, const std::vector<FixedPoint>& points, bool stable) {
-  std::string block = fmt::format("${} << EOD\n", name);
-  for (const FixedPoint& point : points)
-    if ((point.stability == Stability::stable) == stable)
-      fmt::format_to(std::back_inserter(block), "{} {}\n", point.state.cosine(), point.state.q);
-  if (block.ends_with("<< EOD\n")) block += "1e30 1e30\n";
-  return block + "EOD\n";
-}
-
-struct Range {
-  double from, to;
-};
-
-/// All but the outermost thousandths.
-Range range_of(const std::vector<double>& values) {
-  std::vector<double> sorted = values;
-  std::sort(sorted.begin(), sorted.end());
-  const auto at = [&](double share) {
-    return sorted[static_cast<std::size_t>(share * static_cast<double>(sorted.size() - 1))];
-  };
-  const double from = at(0.001), to = at(0.999);
-  return {from, to > from ? to : from + 1e-6};
-}
-
-/// Two a cube root of the count, from 10 to 60 bins: finer ones would show noise.
-std::string histogram_block(const std::string& name, const std::vector<double>& values, Range range) {
-  const double bins = std::round(std::clamp(2 * std::cbrt(static_cast<double>(values.size())), 10.0, 60.0)),
-               width = (range.to - range.from) / bins;
-  std::vector<double> counts(static_cast<std::size_t>(bins), 0);
-  for (const double value : values) {
-    const double bin = std::floor((value - range.from) / width);
-    if (bin >= 0 && bin < bins) counts[static_cast<std::size_t>(bin)] += 1;
+Picture phase_picture(const PhaseDiagram& diagram, const std::vector<BoundaryCurve>& angle,
+                      const std::vector<BoundaryCurve>& gradient) {
+  Picture picture{.panels = {}, .width = 1200, .height = 520};
+  for (const auto& [title, values] :
+       {std::pair("angle exponent", &diagram.lambda_a), std::pair("gradient exponent", &diagram.lambda_g)}) {
+    Panel panel = grid_panel(title, diagram.x, diagram.y, *values, colour_range(*values));
+    panel.series.push_back(curves_series(angle, "lambda_a = 0", "black", 1));
+    panel.series.push_back(curves_series(gradient, "lambda_g = 0", "#007700", 2));
+    picture.panels.push_back(std::move(panel));
   }
-  std::string block = "$" + name + " << EOD\n";
-  for (std::size_t i = 0; i < counts.size(); ++i)
-    fmt::format_to(std::back_inserter(block), "{} {}\n", range.from + (static_cast<double>(i) + 0.5) * width,
-                   counts[i] / (static_cast<double>(values.size()) * width));
-  return block + "EOD\n";
+  return picture;
 }
 
-}  // namespace
-
-std::string phase_script(const PhaseDiagram& diagram, const std::vector<BoundaryCurve>& angle,
-                         const std::vector<BoundaryCurve>& gradient) {
-  std::string script = gnuplot_canvas(1200, 520);
-  script += grid_block("a", diagram, diagram.lambda_a) + grid_block("g", diagram, diagram.lambda_g) +
-            curve_block("angle", angle) + curve_block("gradient", gradient);
-  script += fmt::format(
-      "set multiplot layout 1,2\nset palette defined (-1 '#2166ac', 0 '#ffffff', 1 '#b2182b')\n"
-      "set xlabel {}\nset ylabel {}\nset key top left opaque\n",
-      gnuplot_quoted(coordinate_name(diagram.x.coordinate)),
-      gnuplot_quoted(coordinate_name(diagram.y.coordinate)));
-  script += phase_panel("angle exponent", "a", diagram, diagram.lambda_a) +
-            phase_panel("gradient exponent", "g", diagram, diagram.lambda_g) + "unset multiplot\n";
-  return script;
-}
-
-std::string simulated_phase_script(const SimulatedPhase& phase) {
-  const PhaseDiagram axes{phase.x, phase.y, {}, {}};
-  std::string script = gnuplot_canvas(1500, 860), panels;
+Picture simulated_phase_picture(const SimulatedPhase& phase) {
+  Picture picture{.panels = {}, .width = 1500, .height = 860, .columns = 3};
   for (const auto& [name, compared] :
        {std::pair{"angle", &phase.angle}, std::pair{"gradient", &phase.gradient}}) {
-    script += curve_block(fmt::format("{}_zero", name), compared->zeros);
     const double range = std::max(colour_range(compared->theory), colour_range(compared->networks));
-    const double largest_z = 4;
-    for (const auto& [kind, values, limit] :
-         {std::tuple{"theory", &compared->theory, range}, std::tuple{"networks", &compared->networks, range},
-          std::tuple{"z", &compared->z, largest_z}}) {
-      script += grid_block(fmt::format("{}_{}", name, kind), axes, *values);
-      panels += fmt::format(
-          "set title '{} exponent, {}'\nset cbrange [{}:{}]\nset xrange [{}:{}]\nset yrange [{}:{}]\n"
-          "plot ${}_{} with image notitle, ${}_zero with lines lw 2.5 lc rgb 'black' title 'theory: 0'\n",
-          name, std::string_view(kind) == "z" ? "networks - theory in standard errors" : kind, -limit, limit,
-          phase.x.values.front(), phase.x.values.back(), phase.y.values.front(), phase.y.values.back(), name,
-          kind, name);
-    }
+    const auto add = [&, exponent = name, zeros = &compared->zeros](
+                         const char* kind, const Matrix<double>& values, double limit) {
+      picture.panels.push_back(
+          grid_panel(fmt::format("{} exponent, {}", exponent, kind), phase.x, phase.y, values, limit));
+      picture.panels.back().series.push_back(curves_series(*zeros, "theory: 0", "black", 1));
+    };
+    constexpr double largest_z = 4;
+    add("theory", compared->theory, range);
+    add("networks", compared->networks, range);
+    add("networks - theory in standard errors", compared->z, largest_z);
   }
-  script += fmt::format(
-      "set multiplot layout 2,3\nset palette defined (-1 '#2166ac', 0 '#ffffff', 1 '#b2182b')\n"
-      "set xlabel {}\nset ylabel {}\nset key top left opaque\n",
-      gnuplot_quoted(coordinate_name(phase.x.coordinate)),
-      gnuplot_quoted(coordinate_name(phase.y.coordinate)));
-  return script + panels + "unset multiplot\n";
+  return picture;
 }
 
-std::string trajectory_script(const BlockMap& map, const std::vector<TokenState>& states,
-                              const std::vector<MeasuredState>& measured) {
+Picture trajectory_picture(const BlockMap& map, const std::vector<TokenState>& states,
+                           const std::vector<MeasuredState>& measured) {
   const std::vector<FixedPoint> fixed = fixed_points(map);
   double highest = 1;
   for (const TokenState& state : states) highest = std::max(highest, state.q);
   for (const FixedPoint& point : fixed) highest = std::max(highest, point.state.q);
   highest *= 1.1;
-  std::string script = gnuplot_canvas(760, 620) + field_block(map, highest), plots;
-  script += "$path << EOD\n";
-  for (const TokenState& state : states)
-    fmt::format_to(std::back_inserter(script), "{} {}\n", state.cosine(), state.q);
-  script += "EOD\n" + fixed_points_block("stable", fixed, true) + fixed_points_block("others", fixed, false);
-  if (!measured.empty()) {
-    script += "$measured << EOD\n";
-    for (const MeasuredState& state : measured)
-      fmt::format_to(std::back_inserter(script), "{} {} {} {}\n", state.cosine.value, state.q.value,
-                     state.cosine.standard_error, state.q.standard_error);
-    script += "EOD\n";
-    plots = ", $measured with xyerrorbars pt 6 lc rgb '#b2182b' title 'networks'";
+  Series path{.draw = Draw::line_points,
+              .columns = {{}, {}},
+              .name = "theory",
+              .colour = 0,
+              .rgb = "#b2182b",
+              .width = 2,
+              .size = 0.6};
+  for (const TokenState& state : states) {
+    path.columns[0].push_back(state.cosine());
+    path.columns[1].push_back(state.q);
   }
-  script += fmt::format(
-      "set xlabel 'cosine'\nset ylabel 'squared norm / d'\nset xrange [-0.02:1.05]\nset yrange [0:{}]\n"
-      "set key bottom left opaque\nplot $field with vectors head size 0.008,25 lc rgb '#bbbbbb' notitle, "
-      "$path with linespoints pt 7 ps 0.6 lw 2 lc rgb '#b2182b' title 'theory', "
-      "$stable with points pt 7 ps 2 lc rgb 'black' title 'stable fixed point', "
-      "$others with points pt 6 ps 2 lc rgb 'black' title 'unstable fixed point'{}\n",
-      highest, plots);
-  return script;
+  Panel panel{.x = {.label = "cosine", .from = -0.02, .to = 1.05},
+              .y = {.label = "squared norm / d", .from = 0, .to = highest},
+              .legend = results::Legend::bottom_left,
+              .series = {field_series(map, highest), std::move(path), fixed_points_series(fixed, true),
+                         fixed_points_series(fixed, false)}};
+  if (!measured.empty()) {
+    Series networks{.draw = Draw::cross_bars,
+                    .columns = {{}, {}, {}, {}},
+                    .name = "networks",
+                    .colour = 0,
+                    .rgb = "#b2182b",
+                    .mark = 6};
+    for (const MeasuredState& state : measured) {
+      networks.columns[0].push_back(state.cosine.value);
+      networks.columns[1].push_back(state.q.value);
+      networks.columns[2].push_back(state.cosine.standard_error);
+      networks.columns[3].push_back(state.q.standard_error);
+    }
+    panel.series.push_back(std::move(networks));
+  }
+  return {.panels = {std::move(panel)}, .height = 620};
 }
 
-std::string histograms_script(const std::vector<TokenSamples>& samples,
-                              const std::vector<TokenState>& theory) {
-  std::string script = gnuplot_canvas(1200, 520), norms = "plot ", cosines = "plot ";
+Picture histograms_picture(const std::vector<TokenSamples>& samples, const std::vector<TokenState>& theory) {
+  Panel norms{.x = {.label = "squared norm / d"}, .y = {.label = "density"}},
+      cosines{.x = {.label = "cosine"}, .y = {.label = "density"}};
   for (std::size_t k = 0; k < samples.size(); ++k) {
-    script +=
-        histogram_block(fmt::format("q{}", k), samples[k].squared_norms, range_of(samples[k].squared_norms)) +
-        histogram_block(fmt::format("c{}", k), samples[k].cosines, range_of(samples[k].cosines));
-    for (auto* panel : {&norms, &cosines}) {
-      const bool norm = panel == &norms;
-      *panel += fmt::format("${}{} with histeps lw 1.5 lc {} title 'block {}', ", norm ? "q" : "c", k, k + 1,
-                            samples[k].depth);
-    }
+    const std::string name = fmt::format("block {}", samples[k].depth);
+    const int colour = static_cast<int>(k) + 1;
+    norms.series.push_back(histogram_series(samples[k].squared_norms, name, colour));
+    cosines.series.push_back(histogram_series(samples[k].cosines, name, colour));
   }
-  std::string lines[2];
   for (std::size_t k = 0; k < theory.size(); ++k)
-    for (int panel = 0; panel < 2; ++panel) {
-      const double at = panel == 0 ? theory[k].q : theory[k].cosine();
-      lines[panel] +=
-          fmt::format("set arrow from {},graph 0 to {},graph 1 nohead dt 2 lw 1.5 lc {}\n", at, at, k + 1);
-    }
-  script +=
-      "set multiplot layout 1,2 title 'histograms: networks, dashed: theory'\nset ylabel 'density'\n"
-      "set xlabel 'squared norm / d'\n" +
-      lines[0] + norms + "\nunset arrow\nset xlabel 'cosine'\n" + lines[1] + cosines + "\nunset multiplot\n";
-  return script;
+    for (const auto& [panel, at] : {std::pair(&norms, theory[k].q), std::pair(&cosines, theory[k].cosine())})
+      panel->rules.push_back(
+          {.x = at, .in_front = false, .colour = static_cast<int>(k) + 1, .dash = 2, .width = 1.5});
+  return {.panels = {std::move(norms), std::move(cosines)},
+          .width = 1200,
+          .height = 520,
+          .title = "histograms: networks, dashed: theory"};
 }
 
 }  // namespace widelimit::cli

@@ -130,9 +130,10 @@ void run_trajectory(const SimulateArguments& arguments) {
                               run.theory[t].cosine()});
   end(arguments, run);
   if (!arguments.output.plot.empty())
-    draw_output_file(arguments.output.plot,
-                     trajectory_script(BlockMap(transformer.parameters), run.theory, measured),
-                     arguments.stop);
+    draw_output_file(
+        arguments.output.plot,
+        gnuplot_script(trajectory_picture(BlockMap(transformer.parameters), run.theory, measured)),
+        arguments.stop);
 }
 
 /// Every norm and every cosine that histograms count, a row each.
@@ -177,7 +178,8 @@ void run_histograms(const SimulateArguments& arguments) {
   end(arguments, run);
   write_samples(arguments.samples, run.table.origin, samples);
   if (!arguments.output.plot.empty())
-    draw_output_file(arguments.output.plot, histograms_script(samples, theory), arguments.stop);
+    draw_output_file(arguments.output.plot, gnuplot_script(histograms_picture(samples, theory)),
+                     arguments.stop);
 }
 
 void run_angle(const SimulateArguments& arguments) {

@@ -118,7 +118,7 @@ void run_simulate_phase(const SimulatePhaseArguments& arguments) {
   if (arguments.output.plot.empty()) return;
   const SimulatedPhase phase{x, y, grid_of(points, &ComparedPoint::angle, x, y, angle),
                              grid_of(points, &ComparedPoint::gradient, x, y, gradient)};
-  draw_output_file(arguments.output.plot, simulated_phase_script(phase), arguments.stop);
+  draw_output_file(arguments.output.plot, gnuplot_script(simulated_phase_picture(phase)), arguments.stop);
 }
 
 }  // namespace
