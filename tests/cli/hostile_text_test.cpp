@@ -106,7 +106,7 @@ bool holds(const Texts& texts, const std::string& one) {
 
 /// One picture of many labels, each of which must be drawn as visible_text() shows it.
 void check_labels(const Texts& labels) {
-  std::string script = cli::gnuplot_canvas(800, 600);
+  std::string script = "set terminal pngcairo size 800,600 noenhanced font ',11'\n";
   for (const std::string& label : labels)
     script += fmt::format("set label {} at graph 0.5, graph 0.5 noenhanced\n", cli::gnuplot_quoted(label));
   const Texts texts = texts_of(drawn(script + "plot [0:1] x notitle\n"));

@@ -60,10 +60,6 @@ void run(const std::string& script, int picture, const std::stop_token& stop) {
 
 }  // namespace
 
-std::string gnuplot_canvas(int width, int height) {
-  return fmt::format("set terminal pngcairo size {},{} noenhanced font ',11'\n", width, height);
-}
-
 PictureFormat picture_format(const std::filesystem::path& file) {
   const std::string ending = file.extension().string();
   for (const auto& [known, format] :

@@ -13,9 +13,6 @@ namespace widelimit::cli {
 using results::gnuplot_quoted;
 using results::gnuplot_quoted_tic;
 
-/// The first line of a script: the terminal of a PNG of this size, in pixels. Names are drawn as they stand.
-[[nodiscard]] std::string gnuplot_canvas(int width, int height);
-
 /// What pictures are files of.
 enum class PictureFormat { png, svg, pdf };
 

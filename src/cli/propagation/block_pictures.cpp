@@ -9,7 +9,6 @@
 
 namespace widelimit::cli {
 
-using results::Axis;
 using results::Draw;
 using results::Legend;
 using results::Panel;
@@ -141,11 +140,11 @@ std::pair<double, double> cell_of(const VariedNumber& number, std::size_t k) {
 
 /// Label, scale and range of an axis, out to the ends of the cells. A logarithmic one has numbers at 1, 2 and 5 of each
 /// decade where there are few decades; ranges without such a place keep gnuplot's own.
-Axis varied_axis(const VariedNumber& number) {
-  Axis axis{.label = number.path,
-            .from = cell_of(number, 0).first,
-            .to = cell_of(number, number.values.size() - 1).second,
-            .logarithmic = number.logarithmic};
+results::Axis varied_axis(const VariedNumber& number) {
+  results::Axis axis{.label = number.path,
+                     .from = cell_of(number, 0).first,
+                     .to = cell_of(number, number.values.size() - 1).second,
+                     .logarithmic = number.logarithmic};
   if (!number.logarithmic || *axis.to / *axis.from > 1e3) return axis;
   for (double decade = std::pow(10.0, std::floor(std::log10(*axis.from))); decade <= *axis.to; decade *= 10)
     for (const double digit : {1.0, 2.0, 5.0})

@@ -15,7 +15,6 @@ namespace widelimit::cli {
 
 using nlohmann::json;
 using results::Experiment;
-using results::Results;
 
 results::Control control_of(const ExperimentArguments& arguments, const RunContext& context) {
   results::Control control;
@@ -52,7 +51,7 @@ std::string stem_of(const std::string& file) { return std::filesystem::path(file
 bool is_report(const std::string& file) { return file.ends_with(".json"); }
 
 /// The report or, where there is none, the table; to people only what they were not told meanwhile.
-void print_results(const Results& results, const std::vector<std::string>& files, bool told) {
+void print_results(const results::Results& results, const std::vector<std::string>& files, bool told) {
   if (files.size() == 1 && !is_report(files.front()))
     print_csv(csv_text(results.tables.at(stem_of(files.front()))));
   else if (prints_json() || !told)
@@ -85,7 +84,8 @@ void run_to_folder(const results::Theory& theory, const Experiment& experiment,
     told = true;
     say("{}", text);
   };
-  Results results = naming_errors(name, [&] { return theory.run(experiment.name, config, control); });
+  results::Results results =
+      naming_errors(name, [&] { return theory.run(experiment.name, config, control); });
   for (const std::string& warning : note_missing(results)) warn("{}", warning);
   if (!shown) print_results(results, files, told);
   for (const std::string& file : files)

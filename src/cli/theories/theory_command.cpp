@@ -20,7 +20,6 @@ namespace {
 
 using nlohmann::json;
 using results::Experiment;
-using results::Results;
 using results::Theory;
 
 /// One experiment that writes a table, asked for on the command line.
@@ -32,7 +31,7 @@ class TableRun {
 
   void run() {
     check_outputs();
-    Results results = naming_errors(arguments_.config.string(), [&] { return computed(); });
+    results::Results results = naming_errors(arguments_.config.string(), [&] { return computed(); });
     for (const std::string& warning : note_missing(results)) warn("{}", warning);
     write(results);
     if (arguments_.plot.empty()) return;
@@ -60,7 +59,7 @@ class TableRun {
           fmt::format("{} {}: there is nothing to draw; leave out --plot", theory_.name, experiment_.name));
   }
 
-  [[nodiscard]] Results computed() {
+  [[nodiscard]] results::Results computed() {
     const json config = read_json(arguments_.config);
     is_scan_ = is_scan(experiment_, config);
     if (!is_scan_) require_picture();
@@ -73,7 +72,7 @@ class TableRun {
                     : theory_.run(experiment_.name, config, control);
   }
 
-  void write(const Results& results) const {
+  void write(const results::Results& results) const {
     const auto text = [&](bool as_json) {
       if (!as_json) return origin_comment(results.origin) + csv_text(results.table);
       json document = json_of(results.table);
