@@ -99,7 +99,7 @@ def words_of(name):
     return "".join(word.capitalize() for word in name.split("_"))
 
 
-def run(make, documentation, count=1):
+def run(make, documentation, options=()):
     """Calls make() with the arguments of the command line; says why where nothing is written."""
     program = pathlib.Path(sys.argv[0]).name
     arguments = sys.argv[1:]
@@ -107,8 +107,9 @@ def run(make, documentation, count=1):
         print(documentation.strip())
         return 0
     try:
-        if len(arguments) != count:
-            raise Refusal(f"expected one NAME, got {len(arguments)} arguments; --help says more")
+        names = arguments[1:] if arguments and arguments[0] in options else arguments
+        if len(names) != 1:
+            raise Refusal(f"expected one NAME, got {len(names)} arguments; --help says more")
         make(*arguments)
     except Refusal as refusal:
         print(f"{program}: {refusal}", file=sys.stderr)

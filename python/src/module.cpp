@@ -6,6 +6,7 @@
 #include "devices.hpp"
 #include "errors.hpp"
 #include "finite.hpp"
+#include "formulas.hpp"
 #include "head_times.hpp"
 #include "heads.hpp"
 #include "inference.hpp"
@@ -31,6 +32,7 @@ NB_MODULE(_core, module) {
   widelimit::python::bind_functions(module);
   widelimit::python::bind_networks(module);
   widelimit::python::bind_kinds(module);
+  widelimit::python::bind_formulas(module);
   widelimit::python::bind_devices(module);
   widelimit::python::bind_kernels(module);
   widelimit::python::bind_derivatives(module);

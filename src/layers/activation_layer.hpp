@@ -89,7 +89,7 @@ class ActivationStage final : public RowStage, public numerics::formula::Readabl
 };
 
 /// A nonlinearity of the library or of a user. The kinds differ only in their name and fields.
-class ActivationLayer : public LayerModel {
+class ActivationLayer : public LayerModel, public numerics::formula::Readable {
  public:
   /// Throws ArgumentError for a null pointer, naming the kind.
   ActivationLayer(const std::string& kind, numerics::ActivationPtr activation);
@@ -97,6 +97,15 @@ class ActivationLayer : public LayerModel {
   [[nodiscard]] LoweredState lower(Lowering& lowering, const LoweredState& input) const override;
   [[nodiscard]] std::shared_ptr<const finite::FiniteCounterpart> finite_counterpart() const override;
   [[nodiscard]] const numerics::ActivationPtr& activation() const { return activation_; }
+  [[nodiscard]] numerics::formula::RowFormulaPointer formula() const override {
+    const auto* readable = dynamic_cast<const numerics::formula::Readable*>(activation_.get());
+    return readable == nullptr ? nullptr : readable->dual_formula();
+  }
+  [[nodiscard]] std::optional<numerics::formula::Symbol> written_value(
+      const numerics::formula::Symbol& x) const override {
+    const auto* readable = dynamic_cast<const numerics::formula::Readable*>(activation_.get());
+    return readable == nullptr ? std::nullopt : readable->written_value(x);
+  }
 
  private:
   numerics::ActivationPtr activation_;

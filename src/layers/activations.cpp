@@ -127,6 +127,10 @@ Layer nonlinearity(std::string kind, numerics::ActivationPtr activation, const o
                                                   std::move(activation)));
 }
 
+const numerics::formula::Readable* readable(const Layer& layer) {
+  return dynamic_cast<const numerics::formula::Readable*>(&model_of(layer));
+}
+
 numerics::ActivationPtr activation_of(const Layer& layer) {
   const auto* model = dynamic_cast<const ActivationLayer*>(&model_of(layer));
   if (model == nullptr)

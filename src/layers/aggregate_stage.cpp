@@ -2,7 +2,7 @@
 
 #include <vector>
 
-#include "layers/node_factors.hpp"
+#include "layers/common/node_factors.hpp"
 #include "network/drawn_graph.hpp"
 #include "network/graph_stage.hpp"
 #include "network/mask_rule.hpp"

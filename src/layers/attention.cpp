@@ -5,12 +5,12 @@
 #include <cmath>
 
 #include "json/json_matrix.hpp"
-#include "layers/attention_checks.hpp"
 #include "layers/attention_stages.hpp"
+#include "layers/common/attention_checks.hpp"
+#include "layers/common/seen_positions.hpp"
 #include "layers/finite/attention.hpp"
 #include "layers/kind_rows.hpp"
 #include "layers/nonlinearity_field.hpp"
-#include "layers/seen_positions.hpp"
 #include "network/layer_model.hpp"
 #include "network/registry.hpp"
 #include "widelimit/error.hpp"

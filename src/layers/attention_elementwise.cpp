@@ -2,11 +2,11 @@
 #include <vector>
 
 #include "layers/attention_stages.hpp"
+#include "layers/common/seen_positions.hpp"
 #include "layers/dual_attention.hpp"
 #include "layers/dual_rows.hpp"
 #include "layers/elementwise_adjoint.hpp"
 #include "layers/rotary_table.hpp"
-#include "layers/seen_positions.hpp"
 #include "widelimit/layers/activations.hpp"
 
 namespace widelimit::layers {

@@ -2,9 +2,9 @@
 #include <vector>
 
 #include "layers/attention_stages.hpp"
+#include "layers/common/seen_positions.hpp"
 #include "layers/dual_attention.hpp"
 #include "layers/rotary_table.hpp"
-#include "layers/seen_positions.hpp"
 
 namespace widelimit::layers {
 namespace {

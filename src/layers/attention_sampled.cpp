@@ -12,10 +12,10 @@
 #include "layers/attention_stage.hpp"
 #include "layers/attention_stages.hpp"
 #include "layers/attention_weights.hpp"
+#include "layers/common/seen_positions.hpp"
 #include "layers/covariance_roots.hpp"
 #include "layers/rotary_table.hpp"
 #include "layers/sampled_sums.hpp"
-#include "layers/seen_positions.hpp"
 #include "layers/softmax_control.hpp"
 #include "widelimit/numerics/random_stream.hpp"
 

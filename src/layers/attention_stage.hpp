@@ -4,9 +4,9 @@
 #include <mutex>
 #include <tuple>
 
-#include "layers/attention_checks.hpp"
-#include "layers/attention_positions.hpp"
 #include "layers/attention_sums.hpp"
+#include "layers/common/attention_checks.hpp"
+#include "layers/common/attention_positions.hpp"
 #include "network/shape_pairs.hpp"
 #include "widelimit/layers/attention.hpp"
 #include "widelimit/network/pair_stage.hpp"

@@ -6,7 +6,7 @@
 #include <cstdlib>
 #include <limits>
 
-#include "layers/seen_positions.hpp"
+#include "layers/common/seen_positions.hpp"
 #include "numerics/rows/exponential_rows.hpp"
 #include "numerics/rows/linear_rows.hpp"
 #include "widelimit/layers/activations.hpp"

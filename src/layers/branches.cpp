@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "layers/checks.hpp"
+#include "layers/common/checks.hpp"
 #include "layers/kind_rows.hpp"
 #include "layers/layer_parts.hpp"
 #include "layers/position_map_stage.hpp"

@@ -5,7 +5,7 @@
 #include <optional>
 #include <utility>
 
-#include "layers/checks.hpp"
+#include "layers/common/checks.hpp"
 #include "layers/convolution_fields.hpp"
 #include "layers/finite/affine.hpp"
 #include "layers/finite/position_map.hpp"

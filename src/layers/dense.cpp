@@ -1,6 +1,6 @@
 #include "widelimit/layers/dense.hpp"
 
-#include "layers/checks.hpp"
+#include "layers/common/checks.hpp"
 #include "layers/finite/affine.hpp"
 #include "layers/kind_rows.hpp"
 #include "layers/parametrisation.hpp"

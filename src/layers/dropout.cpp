@@ -6,7 +6,7 @@
 #include "layers/kind_rows.hpp"
 #include "network/layer_model.hpp"
 #include "network/linear_adjoints.hpp"
-#include "numerics/formula/homogeneous_formulas.hpp"
+#include "numerics/formula/stages.hpp"
 #include "widelimit/error.hpp"
 
 namespace widelimit::layers {

@@ -1,8 +1,8 @@
 #pragma once
 
 #include "layers/attention_stage.hpp"
+#include "layers/common/seen_positions.hpp"
 #include "layers/rotary_table.hpp"
-#include "layers/seen_positions.hpp"
 #include "network/dual_attention_stage.hpp"
 #include "widelimit/layers/activations.hpp"
 

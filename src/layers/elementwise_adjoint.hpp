@@ -5,9 +5,9 @@
 #include <vector>
 
 #include "layers/attention_sums.hpp"
+#include "layers/common/seen_positions.hpp"
 #include "layers/dual_rows.hpp"
 #include "layers/rotary_table.hpp"
-#include "layers/seen_positions.hpp"
 #include "widelimit/numerics/activation.hpp"
 #include "widelimit/stop_request.hpp"
 

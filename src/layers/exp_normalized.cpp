@@ -5,7 +5,7 @@
 #include <cmath>
 #include <span>
 
-#include "layers/checks.hpp"
+#include "layers/common/checks.hpp"
 #include "layers/finite/exp_normalized.hpp"
 #include "layers/kind_rows.hpp"
 #include "network/layer_model.hpp"
@@ -123,7 +123,7 @@ class ExpNormalizedStage final : public RowStageOf<ExpNormalizedStage>, public n
   double shift_;
 };
 
-class ExpNormalized final : public LayerModel {
+class ExpNormalized final : public LayerModel, public numerics::formula::Readable {
  public:
   ExpNormalized(double gamma, double shift) : gamma_{gamma}, shift_{shift} {
     require_not_negative("exp_normalized", "gamma", gamma);
@@ -133,6 +133,9 @@ class ExpNormalized final : public LayerModel {
   std::string kind() const override { return "exp_normalized"; }
   nlohmann::ordered_json fields() const override { return {{"gamma", gamma_}, {"shift", shift_}}; }
 
+  numerics::formula::RowFormulaPointer formula() const override {
+    return numerics::formula::row_formula(ExpNormalizedFormula{gamma_, shift_});
+  }
   LoweredState lower(Lowering& lowering, const LoweredState& input) const override {
     return lowering.row(input, std::make_shared<ExpNormalizedStage>(gamma_, shift_));
   }

@@ -6,14 +6,14 @@
 #include <cmath>
 
 #include "json/json_value.hpp"
-#include "layers/checks.hpp"
+#include "layers/common/checks.hpp"
 #include "layers/finite/norm.hpp"
 #include "layers/kind_rows.hpp"
 #include "network/layer_model.hpp"
 #include "network/linear_adjoints.hpp"
 #include "network/linear_stages.hpp"
 #include "network/scaling_pair_stage.hpp"
-#include "numerics/formula/homogeneous_formulas.hpp"
+#include "numerics/formula/stages.hpp"
 #include "numerics/rows/linear_rows.hpp"
 
 namespace widelimit::layers {

@@ -8,7 +8,7 @@
 #include "layers/kind_rows.hpp"
 #include "network/layer_model.hpp"
 #include "numerics/adjoint_entry.hpp"
-#include "numerics/closed_form.hpp"
+#include "numerics/determinant.hpp"
 #include "numerics/formula/matern_formula.hpp"
 #include "widelimit/error.hpp"
 #include "widelimit/network/finite_layer.hpp"
@@ -75,13 +75,14 @@ class MaternStage final : public RowStageOf<MaternStage>, public numerics::formu
   void multiples_row(const numerics::DualRow<Scalar>& row) const {
     for (std::size_t i = 0; i < row.size; ++i)
       write(row, i,
-            numerics::perfect_covariance(row.left[0][i], row.right[0][i], row.nngp[i]).value_or(row.nngp[i]));
+            static_cast<Scalar>(numerics::perfect_covariance(row.left[0][i], row.right[0][i], row.nngp[i])
+                                    .value_or(static_cast<double>(row.nngp[i]))));
   }
 
   numerics::formula::MaternFormula formula_;
 };
 
-class Matern final : public LayerModel {
+class Matern final : public LayerModel, public numerics::formula::Readable {
  public:
   Matern(double smoothness, double length) : smoothness_{smoothness}, length_{length} {
     if (smoothness != 0.5 && smoothness != 1.5 && smoothness != 2.5)
@@ -96,16 +97,21 @@ class Matern final : public LayerModel {
     return {{"smoothness", smoothness_}, {"length", length_}};
   }
 
+  numerics::formula::RowFormulaPointer formula() const override {
+    return numerics::formula::row_formula(entries());
+  }
   LoweredState lower(Lowering& lowering, const LoweredState& input) const override {
-    return lowering.row(
-        input, std::make_shared<MaternStage>(numerics::formula::MaternFormula{
-                   .order = static_cast<int>(smoothness_), .scale = 2 * smoothness_ / length_ / length_}));
+    return lowering.row(input, std::make_shared<MaternStage>(entries()));
   }
 
   /// There is none: a mixture of sines of drawn scales has this kernel, and no function of one number.
   finite::CounterpartPointer finite_counterpart() const override { return nullptr; }
 
  private:
+  [[nodiscard]] numerics::formula::MaternFormula entries() const {
+    return {.order = static_cast<int>(smoothness_), .scale = 2 * smoothness_ / length_ / length_};
+  }
+
   double smoothness_;
   double length_;
 };

@@ -2,7 +2,7 @@
 
 #include <memory>
 
-#include "layers/position_map.hpp"
+#include "layers/common/position_map.hpp"
 #include "widelimit/network/pair_stage.hpp"
 
 namespace widelimit::layers {

@@ -4,7 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "json/json_matrix.hpp"
-#include "layers/checks.hpp"
+#include "layers/common/checks.hpp"
 #include "layers/finite/position_map.hpp"
 #include "layers/kind_rows.hpp"
 #include "layers/position_map_stage.hpp"

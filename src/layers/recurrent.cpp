@@ -4,7 +4,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "layers/checks.hpp"
+#include "layers/common/checks.hpp"
 #include "layers/finite/recurrent.hpp"
 #include "layers/nonlinearity_field.hpp"
 #include "layers/recurrent_stage.hpp"

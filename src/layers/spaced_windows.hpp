@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "layers/position_map.hpp"
+#include "layers/common/position_map.hpp"
 #include "network/lowering.hpp"
 #include "network/mask_rule.hpp"
 #include "widelimit/layers/convolution.hpp"

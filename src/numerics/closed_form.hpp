@@ -1,245 +1,266 @@
 #pragma once
 
 #include <algorithm>
-#include <cmath>
-#include <limits>
+#include <array>
+#include <cstddef>
+#include <memory>
 #include <optional>
 #include <span>
-#include <type_traits>
 #include <utility>
 
 #include "numerics/adjoint_entry.hpp"
 #include "numerics/adjoint_rows.hpp"
+#include "numerics/determinant.hpp"
 #include "numerics/formula/activation_slopes.hpp"
 #include "numerics/rows/formula_rows.hpp"
 #include "widelimit/numerics/activation.hpp"
+#include "widelimit/numerics/formula_activation.hpp"
 
 namespace widelimit::numerics {
 
-/// pq - c^2 in double, at least 0. The plain difference loses all digits near perfect correlation, where
-/// near-duplicate inputs sit; the two fused products (Kahan) keep them. p == q == c gives exactly 0.
-inline double determinant(double p, double q, double c) {
-  const double cc = c * c;
-  return std::max(std::fma(p, q, -cc) + std::fma(-c, c, cc), 0.0);
-}
-
-/// The products of two floats are exact in double.
-inline double determinant(float p, float q, float c) {
-  return std::max(
-      static_cast<double>(p) * static_cast<double>(q) - static_cast<double>(c) * static_cast<double>(c), 0.0);
-}
-
-/// sqrt(pq - c^2), in double: in float the determinant itself may leave the range.
-inline double root_determinant(float p, float q, float c) { return std::sqrt(determinant(p, q, c)); }
-
-/// sqrt(pq - c^2) over the whole range of double: where the products would leave it, p, q and c are scaled by powers of
-/// two, which changes no digit.
-inline double root_determinant(double p, double q, double c) {
-  const double product = p * q;
-  if ((product > 1e-280 && product < 1e280) || !(p > 0 && q > 0 && std::isfinite(p) && std::isfinite(q)))
-    return std::sqrt(determinant(p, q, c));
-  // p is divided by 4^left, q by 4^right and c by 2^(left + right), so that pq - c^2 is divided by 4^(left + right).
-  const int left = std::ilogb(p) / 2, right = std::ilogb(q) / 2;
-  const double scaled =
-      determinant(std::scalbn(p, -2 * left), std::scalbn(q, -2 * right), std::scalbn(c, -left - right));
-  return std::scalbn(std::sqrt(scaled), left + right);
-}
-
-/// sqrt(a + root^2), where root^2 may leave the range.
-inline double root_of_sum(double a, double root) {
-  return std::abs(root) < 1e150 ? std::sqrt(a + root * root) : std::hypot(std::sqrt(a), root);
-}
-
-/// Rounding errors of a covariance that is known to be that of multiples.
-constexpr double perfect_tolerance = 32;
-
-/// Rounding errors within which any covariance counts as perfect before a function that jumps: the angle, and with
-/// it the value, has an infinite slope at perfect correlation, so that layer after layer would take the square
-/// root of a rounding error.
-constexpr double jump_tolerance = 8;
-
-/// The covariance +-sqrt(pq) that c is but for `tolerance` rounding errors; nothing if it is not.
-template <typename Scalar>
-std::optional<Scalar> perfect_covariance(Scalar p, Scalar q, Scalar c, double tolerance = perfect_tolerance) {
-  if (!(p > 0 && q > 0)) return std::nullopt;
-  // Equal variances have no rounding error.
-  const double product =
-      p == q ? static_cast<double>(p) : std::sqrt(static_cast<double>(p)) * std::sqrt(static_cast<double>(q));
-  const double rest = 1 - std::abs(static_cast<double>(c)) / product;
-  if (!(std::abs(rest) <= tolerance * std::numeric_limits<Scalar>::epsilon())) return std::nullopt;
-  return static_cast<Scalar>(std::copysign(product, static_cast<double>(c)));
-}
-
-/// An Activation from a formula: a small immutable object with
-///   double value(double) const, double derivative(double) const,
-///   auto text() const: the dual's formula as all readers have it (numerics/formula/), whose first auxiliary number is
-///   the variance; and bool on_devices() const if these cannot always read it;
+/// An Activation from one of formula::VectorFormulas, or a formula that jumps: what RowFormulaOf asks of it, whose
+/// first auxiliary number is the variance,
+///   template <typename N> N value(const N& x) const: phi, and double derivative(double x) const where phi has a kink;
 /// and perhaps
-///   template <typename Scalar> Dual<Scalar> dual(Scalar p, Scalar q, Scalar c) const or dual(p, q, c, double root),
-///   root = root_determinant(p, q, c): right in a wider range than the text, or faster;
-///   HomogeneousSlopes slopes() const, where phi is positively homogeneous;
-///   DualSlopes slopes(double p, double q, double c, double root) const, SelfSlopes self_slopes(double p) const, which
-///   stand for those of the text; needed, with a dual, where there is none;
-///   bool jumps() const: whether phi is discontinuous, see jump_tolerance.
-/// One virtual call serves a row; the formula is inlined there.
+///   template <typename N> Mapped<N> with_determinant(left, right, c, det) const: apply() where pq - c^2 is known;
+///   bool has_rows() const: false for numbers that vectors and devices cannot take;
+///   void check(double p, double q, double c) const: throws where there is no expectation;
+///   static constexpr double jump: see jump_slopes(), of a function that is discontinuous at 0;
+///   std::optional<HomogeneousSlopes> homogeneous() const.
+/// Everything is read from the formula: rows as vectors, single entries, and variances beyond the range of double's
+/// squares in long double. No entry depends on its neighbours.
 template <typename Formula>
-class ClosedForm : public Activation, public formula::Readable {
+class ClosedForm final : public Activation, public formula::Readable {
  public:
-  explicit ClosedForm(Formula formula) : formula_{std::move(formula)} {}
+  explicit ClosedForm(const Formula& formula) : formula_{formula} {
+    if constexpr (requires { formula.has_rows(); }) has_rows_ = formula.has_rows();
+  }
 
   [[nodiscard]] double value(double x) const override { return formula_.value(x); }
-  [[nodiscard]] double derivative(double x) const override { return formula_.derivative(x); }
+  [[nodiscard]] double derivative(double x) const override {
+    if constexpr (requires { formula_.derivative(x); })
+      return formula_.derivative(x);
+    else
+      return slope_at(formula_, x);
+  }
   [[nodiscard]] Dual<double> dual(double p, double q, double c) const override { return entry(p, q, c); }
 
   [[nodiscard]] std::optional<HomogeneousSlopes> homogeneous() const override {
-    if constexpr (requires { formula_.slopes(); }) {
-      return formula_.slopes();
-    } else {
+    if constexpr (requires { formula_.homogeneous(); })
+      return formula_.homogeneous();
+    else
       return std::nullopt;
-    }
   }
 
   [[nodiscard]] formula::RowFormulaPointer formula() const override {
-    if constexpr (requires { formula_.on_devices(); })
-      if (!formula_.on_devices()) return nullptr;
-    if constexpr (has_text)
-      return formula::row_formula(formula_.text());
-    else
-      return nullptr;
+    return has_rows_ ? dual_formula() : nullptr;
+  }
+  [[nodiscard]] formula::RowFormulaPointer dual_formula() const override {
+    return formula::row_formula(formula_);
+  }
+  [[nodiscard]] std::optional<formula::Symbol> written_value(const formula::Symbol& x) const override {
+    return formula_.value(x);
   }
 
   [[nodiscard]] DualSlopes slopes(double p, double q, double c) const override {
-    return entry_slopes(p, q, c);
+    if constexpr (jumps)
+      return jump_slopes(entry(p, q, c), p, q, c, root_determinant(p, q, c));
+    else
+      return formula::activation_slopes(formula_, p, q, c);
   }
   [[nodiscard]] SelfSlopes self_slopes(double p) const override {
-    if constexpr (has_slopes)
-      return formula_.self_slopes(p);
+    if constexpr (jumps)
+      return {entry(p, p, p), {0, 0}};
     else
-      return formula::activation_self_slopes(*this, formula_.text(), p);
+      return formula::activation_self_slopes(formula_, p);
+  }
+
+  [[nodiscard]] std::size_t auxiliary_count() const override {
+    return has_rows_ ? formula_.auxiliary_count() : 1;
+  }
+  void prepare(const float* variance, float* const* auxiliary, std::size_t size) const override {
+    prepare_row(variance, auxiliary, size);
+  }
+  void prepare(const double* variance, double* const* auxiliary, std::size_t size) const override {
+    prepare_row(variance, auxiliary, size);
   }
 
   void apply(const DualRow<float>& row) const override { apply_row(row); }
   void apply(const DualRow<double>& row) const override { apply_row(row); }
-  void apply_adjoint(const AdjointRow<float>& row) const override { apply_adjoint_row(row); }
-  void apply_adjoint(const AdjointRow<double>& row) const override { apply_adjoint_row(row); }
   void apply_to_multiples(const DualRow<float>& row) const override { apply_row_to_multiples(row); }
   void apply_to_multiples(const DualRow<double>& row) const override { apply_row_to_multiples(row); }
-
- protected:
-  static constexpr bool takes_root = requires(const Formula& formula, double x) {
-    formula.template dual<double>(x, x, x, x);
-  };
-
-  template <typename Scalar>
-  Dual<Scalar> entry(Scalar p, Scalar q, Scalar c) const {
-    if constexpr (requires { formula_.jumps(); })
-      if (formula_.jumps())
-        if (const auto perfect = perfect_covariance(p, q, c, jump_tolerance))
-          return perfect_entry(p, q, *perfect);
-    if constexpr (takes_root)
-      return formula_.dual(p, q, c, root_determinant(p, q, c));
+  void apply_adjoint(const AdjointRow<float>& row) const override {
+    if constexpr (jumps)
+      Activation::apply_adjoint(row);
+    else if (has_rows_ && formula_rows<Formula>().narrow.apply_adjoint != nullptr)
+      go_back(row);
     else
-      return entry_without_root(p, q, c);
+      in_double(row, [this](const AdjointRow<double>& wide) { go_back(wide); });
   }
-
-  /// The dual where c^2 = pq but for the rounding of c: the determinant is exactly 0.
-  template <typename Scalar>
-  Dual<Scalar> perfect_entry(Scalar p, Scalar q, Scalar c) const {
-    if constexpr (takes_root)
-      return formula_.dual(p, q, c, 0.0);
+  void apply_adjoint(const AdjointRow<double>& row) const override {
+    if constexpr (jumps)
+      Activation::apply_adjoint(row);
     else
-      return entry_without_root(p, q, c);
+      go_back(row);
   }
 
  private:
-  static constexpr bool has_text = requires(const Formula& formula) { formula.text(); };
-  static constexpr bool has_slopes = requires(const Formula& formula, double x) {
-    formula.slopes(x, x, x, x);
-  };
+  static constexpr bool jumps = requires { Formula::jump; };
+  static constexpr double smallest_variance = 1e-140;  ///< Whose products are numbers of double.
+  static constexpr std::size_t numbers =
+      std::tuple_size_v<decltype(std::declval<const Formula&>().prepare(double{}))>;
+
+  /// The value of a homogeneous function of degree 0 depends on the angle alone: its slope in c is jump / sqrt(pq -
+  /// c^2), and Euler's relation 2p f_p + c f_c = 0 gives the others. At perfect correlation, and beyond it by rounding,
+  /// the slope is infinite and counts as 0. By hand, because a formula of the angle knows the angle of nearly equal
+  /// variables less well.
+  [[nodiscard]] static DualSlopes jump_slopes(const Dual<double>& dual, double p, double q, double c,
+                                              double root) {
+    if (!(p > 0 && q > 0 && root > 0) || perfect_covariance(p, q, c, jump_tolerance))
+      return {dual, {0, 0}, {0, 0}, 0, 0};
+    const double slope = Formula::jump / root;
+    return {dual, {-c / (2 * p) * slope, 0}, {-c / (2 * q) * slope, 0}, 0, slope};
+  }
+
+  /// The formula at one entry, whose determinant is exactly 0 if the two variables are multiples of each other.
+  template <typename N>
+  [[nodiscard]] Dual<double> read(const N& p, const N& q, const N& c, bool are_multiples) const {
+    const auto left = formula_.prepare(p), right = formula_.prepare(q);
+    if constexpr (requires { formula_.template with_determinant<N>(left, right, c, c); })
+      if (are_multiples) return formula::dual_of(formula_.template with_determinant<N>(left, right, c, N(0)));
+    return formula::dual_of(formula_.template apply<N>(left, right, c));
+  }
+
+  [[nodiscard]] Dual<double> read_in_range(double p, double q, double c, bool are_multiples) const {
+    if constexpr (requires { formula_.check(p, q, c); }) formula_.check(p, q, c);
+    if (formula::is_within_range(formula_, p, q)) return read(p, q, c, are_multiples);
+    return read(static_cast<long double>(p), static_cast<long double>(q), static_cast<long double>(c),
+                are_multiples);
+  }
 
   template <typename Scalar>
-  Dual<Scalar> entry_without_root(Scalar p, Scalar q, Scalar c) const {
-    if constexpr (requires { formula_.dual(p, q, c); }) {
-      return formula_.dual(p, q, c);
-    } else {
-      const auto [value, factor] =
-          formula_.text().template apply<Scalar>(std::span(&p, 1), std::span(&q, 1), c);
-      return {value, factor};
-    }
-  }
-
-  /// Always inlined, as write_adjoint() is.
-  template <typename Scalar>
-  [[gnu::always_inline]] DualSlopes entry_slopes(Scalar p, Scalar q, Scalar c) const {
-    const auto wide_p = static_cast<double>(p), wide_q = static_cast<double>(q);
-    if constexpr (has_slopes)
-      return formula_.slopes(wide_p, wide_q, static_cast<double>(c), root_determinant(p, q, c));
-    else
-      return formula::activation_slopes(*this, formula_.text(), wide_p, wide_q, static_cast<double>(c));
+  [[nodiscard]] Dual<double> entry(Scalar p, Scalar q, Scalar c) const {
+    if constexpr (jumps)
+      if (const auto perfect = perfect_covariance(p, q, c, jump_tolerance))
+        return read_in_range(static_cast<double>(p), static_cast<double>(q), *perfect, true);
+    return read_in_range(static_cast<double>(p), static_cast<double>(q), static_cast<double>(c), false);
   }
 
   template <typename Scalar>
-  void apply_adjoint_row(const AdjointRow<Scalar>& row) const {
-    if constexpr (has_slopes) {
-      for (std::size_t i = 0; i < row.size; ++i)
-        write_adjoint(row, i, entry_slopes(row.left_variance[i], row.right_variance[i], row.nngp[i]));
-    } else {
-      go_back_by_vectors(row);
-    }
+  static void write(const DualRow<Scalar>& row, std::size_t i, const Dual<double>& dual) {
+    row.nngp[i] = static_cast<Scalar>(dual.value);
+    if (row.ntk != nullptr) row.ntk[i] *= static_cast<Scalar>(dual.derivative);
   }
 
-  void go_back_by_vectors(const AdjointRow<float>& row) const {
-    in_double(row, [this](const AdjointRow<double>& wide) { go_back_by_vectors(wide); });
-  }
-  /// Entries out of range are done by themselves, so that they do not change the bits of the others.
-  void go_back_by_vectors(const AdjointRow<double>& row) const {
-    const auto text = formula_.text();
-    const auto within = [&](std::size_t i) {
-      return formula::is_within_range(text, row.left_variance[i], row.right_variance[i]);
-    };
-    for (std::size_t begin = 0, end = 0; begin < row.size; begin = end) {
-      while (end < row.size && within(end)) ++end;
-      if (end > begin) backward_pass(text, part_of(row, begin, end - begin));
-      if (end == row.size) return;
-      write_adjoint(row, end, slopes(row.left_variance[end], row.right_variance[end], row.nngp[end]));
-      ++end;
-    }
-  }
-
-  /// The caller knows that the two positions may be multiples of each other, so the wider perfect_tolerance applies.
   template <typename Scalar>
-  Dual<Scalar> entry_of_multiples(Scalar p, Scalar q, Scalar c) const {
-    const std::optional<Scalar> perfect = perfect_covariance(p, q, c);
-    return perfect ? perfect_entry(p, q, *perfect) : entry(p, q, c);
+  [[nodiscard]] VarianceRange<Scalar> range(double least) const {
+    const auto precision =
+        sizeof(Scalar) == sizeof(float) ? formula::Precision::narrow : formula::Precision::wide;
+    return {static_cast<Scalar>(least),
+            static_cast<Scalar>(formula::largest_variance_of(formula_, precision))};
   }
 
-  template <typename Scalar, typename Entry>
-  static void apply_entries(const DualRow<Scalar>& row, const Entry& entry) {
-    const Scalar* const p = row.left[0];
-    const Scalar* const q = row.right[0];
-    for (std::size_t i = 0; i < row.size; ++i) {
-      const Dual<Scalar> dual = entry(p[i], q[i], row.nngp[i]);
-      row.nngp[i] = dual.value;
-      if (row.ntk != nullptr) row.ntk[i] *= dual.derivative;
-    }
+  /// Calls by_rows(i, count) for parts of a row whose variances vectors take, and alone(i) for other entries.
+  template <typename Scalar, typename ByRows, typename Alone>
+  void split(VarianceRange<Scalar> range, const Scalar* left, const Scalar* right, std::size_t size,
+             const ByRows& by_rows, const Alone& alone) const {
+    if (has_rows_ && has_all(range, left, right, size)) return by_rows(0, size);
+    for (std::size_t i = 0; i < size; ++i)
+      if (has_rows_ && range.has(left[i]) && range.has(right[i]))
+        by_rows(i, 1);
+      else
+        alone(i);
+  }
+
+  template <typename Scalar>
+  void prepare_row(const Scalar* variance, Scalar* const* auxiliary, std::size_t size) const {
+    if constexpr (!jumps)
+      if (has_rows_)
+        return formula_rows<Formula>().template in<Scalar>().prepare(formula_, variance, auxiliary, size);
+    std::copy_n(variance, size, auxiliary[0]);
   }
 
   template <typename Scalar>
   void apply_row(const DualRow<Scalar>& row) const {
-    apply_entries(row, [&](Scalar p, Scalar q, Scalar c) { return entry(p, q, c); });
+    apply_part(row, 0, row.size);
   }
 
   template <typename Scalar>
+  void apply_part(const DualRow<Scalar>& row, std::size_t begin, std::size_t size) const {
+    const Scalar *const p = row.left[0] + begin, *const q = row.right[0] + begin;
+    const auto alone = [&](std::size_t i) { write(row, begin + i, entry(p[i], q[i], row.nngp[begin + i])); };
+    if constexpr (jumps) {
+      for (std::size_t i = 0; i < size; ++i) alone(i);
+    } else {
+      // Formulas that say no largest variance take all.
+      if constexpr (!requires { formula_.largest_variance(formula::Precision::wide); })
+        if (has_rows_) return apply_vectors(row, begin, size);
+      split(
+          range<Scalar>(0), p, q, size,
+          [&](std::size_t i, std::size_t count) { apply_vectors(row, begin + i, count); }, alone);
+    }
+  }
+
+  /// The auxiliary numbers from `begin` on; null where a row has none.
+  template <typename Scalar>
+  static std::array<const Scalar*, numbers> numbers_from(const Scalar* const* auxiliary, std::size_t begin) {
+    std::array<const Scalar*, numbers> from{};
+    for (std::size_t k = 0; auxiliary != nullptr && k < numbers; ++k) from[k] = auxiliary[k] + begin;
+    return from;
+  }
+
+  template <typename Scalar>
+  void apply_vectors(const DualRow<Scalar>& row, std::size_t begin, std::size_t size) const {
+    const auto left = numbers_from(row.left, begin), right = numbers_from(row.right, begin);
+    formula_rows<Formula>().template in<Scalar>().apply(
+        formula_,
+        {row.nngp + begin, row.ntk == nullptr ? nullptr : row.ntk + begin, left.data(), right.data(), size});
+  }
+
+  template <typename Scalar>
+  void go_back_by_vectors(const AdjointRow<Scalar>& row, std::size_t begin, std::size_t size) const {
+    const auto left = numbers_from(row.left, begin), right = numbers_from(row.right, begin);
+    AdjointRow<Scalar> part = part_of(row, begin, size);
+    part.left = left.data();
+    part.right = right.data();
+    formula_rows<Formula>().template in<Scalar>().apply_adjoint(formula_, part);
+  }
+
+  /// The caller knows that the two positions may be multiples of each other, so the wider perfect_tolerance applies.
+  /// Equal variances have the angle 0 in apply() already, and get its bits; others get an exact determinant of 0.
+  template <typename Scalar>
   void apply_row_to_multiples(const DualRow<Scalar>& row) const {
-    apply_entries(row, [&](Scalar p, Scalar q, Scalar c) { return entry_of_multiples(p, q, c); });
+    for (std::size_t i = 0; i < row.size; ++i) {
+      const Scalar p = row.left[0][i], q = row.right[0][i];
+      const std::optional<double> perfect = perfect_covariance(p, q, row.nngp[i]);
+      if (perfect) row.nngp[i] = static_cast<Scalar>(*perfect);
+      if (perfect && p != q)
+        write(row, i, read_in_range(static_cast<double>(p), static_cast<double>(q), *perfect, true));
+      else
+        apply_part(row, i, 1);
+    }
+  }
+
+  template <typename Scalar>
+  void go_back(const AdjointRow<Scalar>& row) const {
+    const Scalar *const p = row.left_variance, *const q = row.right_variance;
+    split(
+        range<Scalar>(smallest_variance), p, q, row.size,
+        [&](std::size_t begin, std::size_t size) { go_back_by_vectors(row, begin, size); },
+        [&](std::size_t i) {
+          write_adjoint(
+              row, i,
+              slopes(static_cast<double>(p[i]), static_cast<double>(q[i]), static_cast<double>(row.nngp[i])));
+        });
   }
 
   Formula formula_;
+  bool has_rows_ = true;
 };
 
 template <typename Formula>
-ActivationPtr make_closed_form(Formula formula) {
-  return std::make_shared<ClosedForm<Formula>>(std::move(formula));
+ActivationPtr make_closed_form(const Formula& formula) {
+  return std::make_shared<ClosedForm<Formula>>(formula);
 }
 
 }  // namespace widelimit::numerics

@@ -1,40 +1,17 @@
+#include "numerics/formula/homogeneous.hpp"
+
 #include <fmt/format.h>
 
 #include <numbers>
 
 #include "numerics/checks.hpp"
 #include "numerics/closed_form.hpp"
-#include "numerics/formula/homogeneous_formulas.hpp"
 #include "numerics/rows/homogeneous_row.hpp"
 #include "widelimit/error.hpp"
 #include "widelimit/numerics/activations.hpp"
 
 namespace widelimit::numerics {
 namespace {
-
-/// phi(x) = slope * x.
-class Linear {
- public:
-  explicit Linear(double slope) : slope_{slope} {}
-
-  [[nodiscard]] double value(double x) const { return slope_ * x; }
-  [[nodiscard]] double derivative(double) const { return slope_; }
-  [[nodiscard]] HomogeneousSlopes slopes() const { return {slope_, slope_}; }
-  [[nodiscard]] formula::LinearFormula text() const { return {slope_ * slope_}; }
-  [[nodiscard]] DualSlopes slopes(double p, double q, double c, double) const {
-    return {dual(p, q, c), {0, 0}, {0, 0}, 0, slope_ * slope_};
-  }
-  [[nodiscard]] SelfSlopes self_slopes(double p) const { return {dual(p, p, p), {slope_ * slope_, 0}}; }
-
-  template <typename Scalar>
-  [[nodiscard]] Dual<Scalar> dual(Scalar, Scalar, Scalar c) const {
-    const auto factor = static_cast<Scalar>(slope_ * slope_);
-    return {factor * c, factor};
-  }
-
- private:
-  double slope_;
-};
 
 /// Variances that rows accept: products of two must stay clear of the ends of the range.
 template <typename Scalar>
@@ -73,7 +50,7 @@ class Homogeneous final : public Activation, public formula::Readable {
   }
 
   [[nodiscard]] DualSlopes slopes(double p, double q, double c) const override {
-    return formula::activation_slopes(*this, formula::HomogeneousFormula{dual_}, p, q, c);
+    return formula::activation_slopes(formula::HomogeneousFormula{dual_}, p, q, c);
   }
   /// The formula takes a variance of 0 as uncorrelated, with itself too; the limit of the slopes does not.
   [[nodiscard]] SelfSlopes self_slopes(double p) const override {
@@ -90,6 +67,11 @@ class Homogeneous final : public Activation, public formula::Readable {
   [[nodiscard]] bool clears_gaps() const override { return true; }
   [[nodiscard]] formula::RowFormulaPointer formula() const override {
     return formula::row_formula(formula::HomogeneousFormula{dual_});
+  }
+  /// The mean slope and half of what the slopes differ by: the slope at 0 is the mean.
+  [[nodiscard]] std::optional<formula::Symbol> written_value(const formula::Symbol& x) const override {
+    return formula::Symbol((negative_ + positive_) / 2) * x +
+           formula::Symbol((positive_ - negative_) / 2) * magnitude(x);
   }
   void apply(const DualRow<float>& row) const override { homogeneous_rows<float>().apply(dual_, row); }
   void apply(const DualRow<double>& row) const override { homogeneous_rows<double>().apply(dual_, row); }
@@ -108,17 +90,15 @@ class Homogeneous final : public Activation, public formula::Readable {
   void apply_row_to_multiples(const DualRow<Scalar>& row) const {
     for (std::size_t i = 0; i < row.size; ++i) {
       const Scalar p = row.left[0][i], q = row.right[0][i], c = row.nngp[i];
-      Dual<Scalar> entry;
-      if (const std::optional<Scalar> perfect = perfect_covariance(p, q, c)) {
-        entry.derivative = static_cast<Scalar>(*perfect < 0 ? dual_.opposed : dual_.aligned);
+      Dual<double> entry;
+      if (const std::optional<double> perfect = perfect_covariance(p, q, c)) {
+        entry.derivative = *perfect < 0 ? dual_.opposed : dual_.aligned;
         entry.value = entry.derivative * *perfect;
       } else {
-        const auto [value, derivative] =
-            dual(static_cast<double>(p), static_cast<double>(q), static_cast<double>(c));
-        entry = {static_cast<Scalar>(value), static_cast<Scalar>(derivative)};
+        entry = dual(static_cast<double>(p), static_cast<double>(q), static_cast<double>(c));
       }
-      row.nngp[i] = entry.value;
-      if (row.ntk != nullptr) row.ntk[i] *= entry.derivative;
+      row.nngp[i] = static_cast<Scalar>(entry.value);
+      if (row.ntk != nullptr) row.ntk[i] *= static_cast<Scalar>(entry.derivative);
     }
   }
 
@@ -136,7 +116,7 @@ class Homogeneous final : public Activation, public formula::Readable {
 
   double negative_;
   double positive_;
-  HomogeneousDual dual_;
+  formula::HomogeneousDual dual_;
 };
 
 }  // namespace
@@ -145,11 +125,9 @@ ActivationPtr homogeneous(double negative, double positive) {
   require_finite("homogeneous", "the negative slope", negative);
   require_finite("homogeneous", "the positive slope", positive);
   // Equal slopes have no kink, so no angle is needed, and variances may have any size.
-  if (negative == positive) return make_closed_form(Linear{positive});
+  if (negative == positive) return make_closed_form(formula::LinearFormula{positive});
   return std::make_shared<Homogeneous>(negative, positive);
 }
-
-ActivationPtr identity() { return make_closed_form(Linear{1}); }
 
 ActivationPtr relu() { return std::make_shared<Homogeneous>(0, 1); }
 

@@ -5,7 +5,7 @@
 #include <cmath>
 #include <limits>
 
-#include "numerics/closed_form.hpp"
+#include "numerics/determinant.hpp"
 #include "numerics/gaussian_window.hpp"
 #include "numerics/normal_density.hpp"
 

@@ -1,12 +1,15 @@
+#include "numerics/formula/polynomial.hpp"
+
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <optional>
 #include <utility>
 
 #include "numerics/adjoint_entry.hpp"
 #include "numerics/checks.hpp"
-#include "numerics/formula/smooth_formulas.hpp"
 #include "widelimit/numerics/activations.hpp"
+#include "widelimit/numerics/formula_activation.hpp"
 
 namespace widelimit::numerics {
 namespace {
@@ -70,30 +73,27 @@ PolynomialMoments hermite_moments(int degree) {
 struct Monomials {
   std::vector<double> coefficients;
 
-  [[nodiscard]] std::pair<double, double> operator()(double x) const {
-    double value = 0;
-    double derivative = 0;
-    for (auto it = coefficients.rbegin(); it != coefficients.rend(); ++it) {
-      derivative = derivative * x + value;
-      value = value * x + *it;
-    }
-    return {value, derivative};
+  template <typename N>
+  [[nodiscard]] N value(const N& x) const {
+    N sum = N(coefficients.back());
+    for (std::size_t k = coefficients.size() - 1; k-- > 0;) sum = sum * x + N(coefficients[k]);
+    return sum;
   }
 };
 
 struct NormalizedHermite {
   int degree;
 
-  /// sqrt(k+1) h_{k+1} = x h_k - sqrt(k) h_{k-1} and h_n' = sqrt(n) h_{n-1}.
-  [[nodiscard]] std::pair<double, double> operator()(double x) const {
-    double lower = 0;
-    double current = 1;
+  /// sqrt(k+1) h_{k+1} = x h_k - sqrt(k) h_{k-1}.
+  template <typename N>
+  [[nodiscard]] N value(const N& x) const {
+    N lower = N(0), current = N(1);
     for (int k = 0; k < degree; ++k) {
-      const double next = (x * current - std::sqrt(k) * lower) / std::sqrt(k + 1);
+      const N next = (x * current - N(std::sqrt(k)) * lower) / N(std::sqrt(k + 1));
       lower = current;
       current = next;
     }
-    return {current, std::sqrt(degree) * lower};
+    return current;
   }
 };
 
@@ -123,17 +123,14 @@ class Polynomial final : public Activation, public formula::Readable {
   Polynomial(Function function, PolynomialMoments moments)
       : function_{std::move(function)}, moments_{std::move(moments)} {}
 
-  [[nodiscard]] double value(double x) const override { return function_(x).first; }
-  [[nodiscard]] double derivative(double x) const override { return function_(x).second; }
+  [[nodiscard]] double value(double x) const override { return function_.value(x); }
+  [[nodiscard]] double derivative(double x) const override { return slope_at(function_, x); }
+  [[nodiscard]] std::optional<formula::Symbol> written_value(const formula::Symbol& x) const override {
+    return function_.value(x);
+  }
 
   [[nodiscard]] Dual<double> dual(double p, double q, double c) const override {
-    double value = 0;
-    double derivative = 0;
-    for (std::size_t k = moments_.table.size(); k-- > 0;) {
-      derivative = derivative * c + value;
-      value = value * c + moments_.at(k, p) * moments_.at(k, q);
-    }
-    return {value, derivative};
+    return formula::dual_of(moments_.apply<double>(moments_.prepare(p), moments_.prepare(q), c));
   }
 
   [[nodiscard]] DualSlopes slopes(double p, double q, double c) const override {

@@ -5,7 +5,7 @@
 #include <cmath>
 #include <limits>
 
-#include "numerics/closed_form.hpp"
+#include "numerics/determinant.hpp"
 
 namespace widelimit::numerics {
 namespace {

@@ -27,7 +27,7 @@ TEST_CASE_TEMPLATE("rows: the ReLU map on the whole arc, ends and gaps included"
   const std::array<const Scalar*, 2> packed{left.data(), left.data() + size};
   homogeneous_rows<Scalar>().prepare(variance.data(), auxiliary.data(), size);
   left.back() = 0;
-  const HomogeneousDual relu{.aligned = 0.5, .opposed = 0, .weight = 0.5 / std::numbers::pi};
+  const formula::HomogeneousDual relu{.aligned = 0.5, .opposed = 0, .weight = 0.5 / std::numbers::pi};
   homogeneous_rows<Scalar>().apply(relu, {mapped.data(), ntk.data(), packed.data(), packed.data(), size});
   const double bound = sizeof(Scalar) == 4 ? 3e-7 : 1e-15;
   for (std::size_t i = 0; i + 1 < size; ++i) {
@@ -90,7 +90,7 @@ TEST_CASE_TEMPLATE("rows: a position without variance is uncorrelated, there and
   for (const auto& [negative, positive] :
        {std::array{0.0, 1.0}, std::array{0.5, 1.0}, std::array{-1.0, 1.0}}) {
     CAPTURE(negative);
-    const HomogeneousDual dual{
+    const formula::HomogeneousDual dual{
         .aligned = (negative * negative + positive * positive) / 2,
         .opposed = negative * positive,
         .weight = (positive - negative) * (positive - negative) / (2 * std::numbers::pi)};

@@ -8,6 +8,10 @@
 #include "widelimit/network/shape.hpp"
 #include "widelimit/numerics/activation.hpp"
 
+namespace widelimit::numerics::formula {
+class Readable;
+}
+
 /// Elementwise nonlinearities phi: K' = E[phi(u) phi(v)], T' = T E[phi'(u) phi'(v)] for Gaussian u, v with the
 /// covariance of the two positions. All need Gaussian channels. Arguments that are not finite or out of range are an
 /// ArgumentError.
@@ -72,6 +76,9 @@ namespace widelimit::layers {
 [[nodiscard]] Layer nonlinearity(std::string kind, numerics::ActivationPtr activation);
 [[nodiscard]] Layer nonlinearity(std::string kind, numerics::ActivationPtr activation,
                                  const nlohmann::ordered_json& parameters);
+
+/// The formulas of a nonlinearity layer, or of another one that maps entries by a formula; null if it has none.
+[[nodiscard]] const numerics::formula::Readable* readable(const Layer& layer);
 
 /// The activation inside a nonlinearity layer; ArgumentError for any other layer.
 [[nodiscard]] numerics::ActivationPtr activation_of(const Layer& layer);

@@ -3,6 +3,7 @@
 #include <array>
 #include <cstddef>
 #include <memory>
+#include <optional>
 #include <span>
 #include <utility>
 
@@ -66,6 +67,12 @@ class FormulaActivation final : public Activation, public formula::Readable {
     return formula::self_slopes_of(formula_, p);
   }
   [[nodiscard]] formula::RowFormulaPointer formula() const override { return formula::row_formula(formula_); }
+  [[nodiscard]] std::optional<formula::Symbol> written_value(const formula::Symbol& x) const override {
+    if constexpr (has_value)
+      return formula_.function.value(x);
+    else
+      return std::nullopt;
+  }
   [[nodiscard]] bool is_own() const override { return true; }
 
  private:

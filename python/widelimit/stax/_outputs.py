@@ -16,10 +16,10 @@ import numpy as np
 from jax import lax
 
 from .. import layers
+from .._duals import scalar_function
 from .._jax import is_function_of_jax
 from ._keys import split
 from ._masks import MaskedArray, mask_after, parts_of
-from ._scalar_functions import scalar_function
 from ._structure import Shapes, are_alike
 from ._windows import folded, numbers_of, wrapped
 

@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "layers/node_factors.hpp"
+#include "layers/common/node_factors.hpp"
 #include "network/window.hpp"
 #include "widelimit/error.hpp"
 

@@ -2,7 +2,7 @@
 
 #include <cmath>
 
-#include "layers/attention_checks.hpp"
+#include "layers/common/attention_checks.hpp"
 #include "layers/finite/affine_map.hpp"
 #include "layers/finite/head_products.hpp"
 #include "layers/finite/head_rotation.hpp"

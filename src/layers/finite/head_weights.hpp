@@ -5,7 +5,7 @@
 #include <cstdlib>
 #include <limits>
 
-#include "layers/seen_positions.hpp"
+#include "layers/common/seen_positions.hpp"
 #include "widelimit/layers/activations.hpp"
 #include "widelimit/layers/attention.hpp"
 #include "widelimit/matrix.hpp"

@@ -3,7 +3,7 @@
 #include <cmath>
 #include <optional>
 
-#include "layers/attention_positions.hpp"
+#include "layers/common/attention_positions.hpp"
 #include "layers/finite/products.hpp"
 #include "numerics/semidefinite.hpp"
 #include "widelimit/network/finite_layer.hpp"

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "layers/position_map.hpp"
+#include "layers/common/position_map.hpp"
 #include "widelimit/network/finite_layer.hpp"
 
 namespace widelimit::finite {

@@ -2,8 +2,6 @@
 
 #include <algorithm>
 
-#include "numerics/slope_differences.hpp"
-#include "widelimit/numerics/activation.hpp"
 #include "widelimit/numerics/formula/row_formula.hpp"
 
 namespace widelimit::numerics::formula {
@@ -15,18 +13,17 @@ bool is_within_range(const Formula& formula, double p, double q) {
   return smallest >= 1e-140 && std::max(p, q) <= largest_variance_of(formula, Precision::wide);
 }
 
-/// The slopes of an activation's dual, read from its formula. Beyond the range of the formula they are differences of
-/// the dual, which takes care of it.
+/// The slopes of an activation's dual, read from its formula: in long double where its products leave the range of
+/// double.
 template <typename Formula>
-DualSlopes activation_slopes(const Activation& activation, const Formula& formula, double p, double q,
-                             double c) {
+DualSlopes activation_slopes(const Formula& formula, double p, double q, double c) {
   return is_within_range(formula, p, q) ? slopes_of(formula, p, q, c)
-                                        : slopes_by_differences(activation, p, q, c);
+                                        : slopes_of<long double>(formula, p, q, c);
 }
 template <typename Formula>
-SelfSlopes activation_self_slopes(const Activation& activation, const Formula& formula, double p) {
+SelfSlopes activation_self_slopes(const Formula& formula, double p) {
   return is_within_range(formula, p, p) ? self_slopes_of(formula, p)
-                                        : self_slopes_by_differences(activation, p);
+                                        : self_slopes_of<long double>(formula, p);
 }
 
 }  // namespace widelimit::numerics::formula

@@ -6,14 +6,16 @@
 namespace widelimit::numerics::WIDELIMIT_ROWS_NAMESPACE {
 #else
 #include <array>
+#include <concepts>
 #include <cstddef>
 
-#include "numerics/rows/angle_series.hpp"
+#include "numerics/formula/angle_series.hpp"
 #include "widelimit/numerics/formula/jet.hpp"
+#include "widelimit/numerics/formula/symbol.hpp"
 
 /// What the duals of erf, GELU and of ReLU-like functions share: pq - c^2, its root, angles, and what Euler's relation
 /// says of homogeneous functions. Jets have overloads where the slopes of a formula would be 0 / 0, or differences of
-/// large numbers, at perfect correlation and next to it.
+/// large numbers, at perfect correlation and next to it. All are inlined: rows call them with vectors.
 namespace widelimit::numerics::formula {
 #endif
 
@@ -40,12 +42,15 @@ struct Coefficients {
 /// pq - c^2, at least 0, whose plain difference cancels near correlation 1: with the rounding errors of the products
 /// (Kahan). p == q == c gives exactly 0.
 template <typename N>
-N determinant(const N& p, const N& q, const N& c) {
+[[gnu::always_inline]] inline N determinant(const N& p, const N& q, const N& c) {
+  if constexpr (std::same_as<N, Symbol>)
+    if (const auto part = kept_part("determinant", {&p, &q, &c})) return *part;
   const N square = c * c;
   return at_least(N(0), fused(p, q, -square) - fused(c, c, -square));
 }
 template <typename N, std::size_t count>
-Jet<N, count> determinant(const Jet<N, count>& p, const Jet<N, count>& q, const Jet<N, count>& c) {
+[[gnu::always_inline]] inline Jet<N, count> determinant(const Jet<N, count>& p, const Jet<N, count>& q,
+                                                        const Jet<N, count>& c) {
   Jet<N, count> square(determinant(p.value, q.value, c.value));
   for (std::size_t k = 0; k < count; ++k)
     square.slopes[k] = (q.value * p.slopes[k] + p.value * q.slopes[k]) - (c.value + c.value) * c.slopes[k];
@@ -54,12 +59,15 @@ Jet<N, count> determinant(const Jet<N, count>& p, const Jet<N, count>& q, const 
 
 /// sqrt(pq - c^2).
 template <typename N>
-N steep_root(const N& p, const N& q, const N& c) {
+[[gnu::always_inline]] inline N steep_root(const N& p, const N& q, const N& c) {
+  if constexpr (std::same_as<N, Symbol>)
+    if (const auto part = kept_part("steep_root", {&p, &q, &c})) return *part;
   return root(determinant(p, q, c));
 }
 /// The slope is infinite at perfect correlation, and counts as 0 within 32 rounding errors of it.
 template <typename N, std::size_t count>
-Jet<N, count> steep_root(const Jet<N, count>& p, const Jet<N, count>& q, const Jet<N, count>& c) {
+[[gnu::always_inline]] inline Jet<N, count> steep_root(const Jet<N, count>& p, const Jet<N, count>& q,
+                                                       const Jet<N, count>& c) {
   const Jet<N, count> square = determinant(p, q, c);
   const N value = root(square.value), largest = root(p.value) * root(q.value);
   const auto imperfect = is_less(magnitude(c.value), largest * N(1 - 32 * epsilon_of(largest)));
@@ -69,35 +77,42 @@ Jet<N, count> steep_root(const Jet<N, count>& p, const Jet<N, count>& q, const J
 
 /// An angle between 0 and pi / 2 over its sine; `distance` is 1 less its cosine.
 template <typename N>
-N angle_over_sine(const N& distance) {
+[[gnu::always_inline]] inline N angle_over_sine(const N& distance) {
   static const Coefficients<9, 20> series{angle_series<float, 8>(), angle_series<double, 19>()};
   return series.at(distance);
 }
 
-/// The angle of the point (x, y), x >= 0, at most pi / 2 in size; `inverse` is that of the point's distance from 0.
+/// The angle of the point (x, y), x >= 0, at most pi / 2 in size; `inverse` is that of the point's distance from 0. The
+/// series is for rows and devices; a function of the machine is faster for one number.
 template <typename N>
-N acute_angle(const N& y, const N& x, const N& inverse) {
-  return y * inverse * angle_over_sine(fused(-x, inverse, N(1)));
+[[gnu::always_inline]] inline N acute_angle(const N& y, const N& x, const N& inverse) {
+  if constexpr (std::same_as<N, Symbol>)
+    if (const auto part = kept_part("acute_angle", {&y, &x, &inverse})) return *part;
+  if constexpr (Real<N>)
+    return angle(y, x);
+  else
+    return y * inverse * angle_over_sine(fused(-x, inverse, N(1)));
 }
 template <typename N, std::size_t count>
-Jet<N, count> acute_angle(const Jet<N, count>& y, const Jet<N, count>& x, const Jet<N, count>& inverse) {
+[[gnu::always_inline]] inline Jet<N, count> acute_angle(const Jet<N, count>& y, const Jet<N, count>& x,
+                                                        const Jet<N, count>& inverse) {
   const N of_y = x.value * inverse.value * inverse.value, of_x = -(y.value * inverse.value * inverse.value);
-  // The series is for rows and devices; a function of the machine is faster for one number.
-  if constexpr (Real<N>)
-    return Jet<N, count>::chain(angle(y.value, x.value), of_y, y, of_x, x);
-  else
-    return Jet<N, count>::chain(acute_angle(y.value, x.value, inverse.value), of_y, y, of_x, x);
+  return Jet<N, count>::chain(acute_angle(y.value, x.value, inverse.value), of_y, y, of_x, x);
 }
 
 /// factor c + rest: the dual of a function that is homogeneous of degree one, with the factor of the NTK.
 template <typename N>
-N homogeneous_value(const N& factor, const N& c, const N& rest, const N& /*p*/, const N& /*q*/) {
+[[gnu::always_inline]] inline N homogeneous_value(const N& factor, const N& c, const N& rest, const N& /*p*/,
+                                                  const N& /*q*/) {
   return fused(factor, c, rest);
 }
 /// Its slope in c is `factor` (Price), and 2p that in p is what remains of the value without `factor` c (Euler).
 template <typename N, std::size_t count>
-Jet<N, count> homogeneous_value(const Jet<N, count>& factor, const Jet<N, count>& c,
-                                const Jet<N, count>& rest, const Jet<N, count>& p, const Jet<N, count>& q) {
+[[gnu::always_inline]] inline Jet<N, count> homogeneous_value(const Jet<N, count>& factor,
+                                                              const Jet<N, count>& c,
+                                                              const Jet<N, count>& rest,
+                                                              const Jet<N, count>& p,
+                                                              const Jet<N, count>& q) {
   const N half = N(0.5) * rest.value;
   const auto over = [&](const N& variance) { return choose(is_less(N(0), variance), half / variance, N(0)); };
   const N value = fused(factor.value, c.value, rest.value), in_p = over(p.value), in_q = over(q.value);

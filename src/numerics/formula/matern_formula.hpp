@@ -1,6 +1,7 @@
 #pragma once
 
 #include <array>
+#include <concepts>
 #include <cstddef>
 #include <span>
 
@@ -12,6 +13,10 @@ namespace widelimit::numerics::formula {
 /// Squares beyond a million, whose exponentials are 0, count as that: they may be infinite.
 template <typename N>
 N matern_function(int order, const N& square) {
+  if constexpr (std::same_as<N, Symbol>) {
+    const Symbol smoothness = order + 0.5;
+    if (const auto part = kept_part("matern_function", {&smoothness, &square})) return *part;
+  }
   const N within = choose(is_less(square, N(1e6)), square, N(1e6)), s = root(within);
   const N decay = exponential(-s);
   if (order == 0) return decay;

@@ -1,12 +1,14 @@
 #include "widelimit/numerics/formula/symbol.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
 #include <initializer_list>
 #include <limits>
 #include <stdexcept>
+#include <utility>
 
 #include "widelimit/error.hpp"
 
@@ -24,15 +26,24 @@ bool are_constants(std::initializer_list<const Symbol*> symbols) {
   return std::ranges::all_of(symbols, [](const Symbol* symbol) { return symbol->statements() == nullptr; });
 }
 
-Symbol infix(const Symbol& a, const char* operation, const Symbol& b) {
-  Statements& in = statements_of({&a, &b});
-  return {in, in.declare("real", fmt::format("{} {} {}", a.written(in), operation, b.written(in)))};
+Symbol operation(const char* does, std::initializer_list<const Symbol*> symbols) {
+  Statements& in = statements_of(symbols);
+  std::vector<std::string> operands;
+  for (const Symbol* symbol : symbols) operands.push_back(symbol->written(in));
+  return {in, in.declare("real", does, std::move(operands))};
 }
 
 Symbol call(const char* function, const Symbol& x, double (*of_constants)(double)) {
   if (are_constants({&x})) return of_constants(x.number());
-  Statements& in = statements_of({&x});
-  return {in, in.declare("real", fmt::format("{}({})", function, x.written(in)))};
+  return operation(function, {&x});
+}
+
+/// An operation as C writes it.
+std::string written(const std::string& does, const std::vector<std::string>& operands) {
+  if (does == "?:") return fmt::format("{} ? {} : {}", operands[0], operands[1], operands[2]);
+  const bool is_word = does.front() >= 'a' && does.front() <= 'z';
+  if (is_word || operands.size() == 1) return fmt::format("{}({})", does, fmt::join(operands, ", "));
+  return fmt::format("{} {} {}", operands[0], does, operands[1]);
 }
 
 /// A divisor that is so close to 0 that it becomes 0.
@@ -63,27 +74,38 @@ std::string Statements::declare(const char* type, const std::string& value) {
   return name;
 }
 
+std::string Statements::declare(const char* type, const char* does, std::vector<std::string> operands) {
+  std::string name = declare(type, formula::written(does, operands));
+  operations_.push_back({name, does, std::move(operands)});
+  return name;
+}
+
+std::optional<Symbol> kept_part(const char* name, std::initializer_list<const Symbol*> arguments) {
+  if (are_constants(arguments) || !statements_of(arguments).keeps_parts()) return std::nullopt;
+  return operation(name, arguments);
+}
+
 Symbol operator+(const Symbol& a, const Symbol& b) {
   if (are_constants({&a, &b})) return a.number() + b.number();
   if (a.is(0)) return b;
-  return b.is(0) ? a : infix(a, "+", b);
+  return b.is(0) ? a : operation("+", {&a, &b});
 }
 Symbol operator-(const Symbol& a, const Symbol& b) {
   if (are_constants({&a, &b})) return a.number() - b.number();
   if (a.is(0)) return -b;
-  return b.is(0) ? a : infix(a, "-", b);
+  return b.is(0) ? a : operation("-", {&a, &b});
 }
 Symbol operator*(const Symbol& a, const Symbol& b) {
   if (are_constants({&a, &b})) return a.number() * b.number();
   if (a.is(0) || b.is(0)) return 0.0;
   if (a.is(1)) return b;
-  return b.is(1) ? a : infix(a, "*", b);
+  return b.is(1) ? a : operation("*", {&a, &b});
 }
 Symbol operator/(const Symbol& a, const Symbol& b) {
   if (are_constants({&a, &b})) return a.number() / b.number();
   if (a.is(0)) return 0.0;
   if (b.statements() == nullptr) require_divisor(b.number(), statements_of({&a}).precision());
-  return b.is(1) ? a : infix(a, "/", b);
+  return b.is(1) ? a : operation("/", {&a, &b});
 }
 Symbol operator-(const Symbol& a) {
   return call("-", a, [](double x) { return -x; });
@@ -97,39 +119,39 @@ Symbol cosine(const Symbol& x) { return call("cos", x, std::cos); }
 Symbol hyperbolic_sine(const Symbol& x) { return call("sinh", x, std::sinh); }
 Symbol hyperbolic_tangent(const Symbol& x) { return call("tanh", x, std::tanh); }
 Symbol error_function(const Symbol& x) { return call("erf", x, std::erf); }
+Symbol complementary_error_function(const Symbol& x) { return call("erfc", x, std::erfc); }
 Symbol magnitude(const Symbol& x) { return call("fabs", x, std::fabs); }
 
 Symbol angle(const Symbol& y, const Symbol& x) {
   if (are_constants({&y, &x})) return std::atan2(y.number(), x.number());
-  Statements& in = statements_of({&y, &x});
-  return {in, in.declare("real", fmt::format("atan2({}, {})", y.written(in), x.written(in)))};
+  return operation("atan2", {&y, &x});
 }
 
 Symbol fused(const Symbol& a, const Symbol& b, const Symbol& c) {
   if (a.is(0) || b.is(0)) return c;
   if (are_constants({&a, &b})) return Symbol(a.number() * b.number()) + c;
-  Statements& in = statements_of({&a, &b, &c});
-  return {in,
-          in.declare("real", fmt::format("fma({}, {}, {})", a.written(in), b.written(in), c.written(in)))};
+  return operation("fma", {&a, &b, &c});
 }
 
-Symbol at_least(const Symbol& low, const Symbol& x) { return choose(is_less(x, low), low, x); }
+Symbol at_least(const Symbol& low, const Symbol& x) {
+  if (const auto part = kept_part("at_least", {&low, &x})) return *part;
+  return choose(is_less(x, low), low, x);
+}
 
 Condition is_less(const Symbol& a, const Symbol& b) {
   Statements& in = statements_of({&a, &b});
-  return {in, in.declare("int", fmt::format("{} < {}", a.written(in), b.written(in)))};
+  return {in, in.declare("int", "<", {a.written(in), b.written(in)})};
 }
 
 Condition both(const Condition& a, const Condition& b) {
   Statements& in = *a.statements();
-  return {in, in.declare("int", fmt::format("{} && {}", a.name(), b.name()))};
+  return {in, in.declare("int", "&&", {a.name(), b.name()})};
 }
 
 Symbol choose(const Condition& condition, const Symbol& yes, const Symbol& no) {
   if (yes.statements() == nullptr && no.is(yes.number())) return yes;
   Statements& in = *condition.statements();
-  return {in,
-          in.declare("real", fmt::format("{} ? {} : {}", condition.name(), yes.written(in), no.written(in)))};
+  return {in, in.declare("real", "?:", {condition.name(), yes.written(in), no.written(in)})};
 }
 
 double epsilon_of(const Symbol& x) {

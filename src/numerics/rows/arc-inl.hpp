@@ -8,7 +8,7 @@
 
 #include <hwy/highway.h>
 
-#include "numerics/rows/angle_series.hpp"
+#include "numerics/formula/angle_series.hpp"
 #include "numerics/rows/polynomial-inl.hpp"
 
 HWY_BEFORE_NAMESPACE();

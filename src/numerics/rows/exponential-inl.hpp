@@ -10,7 +10,7 @@
 
 #include <numbers>
 
-#include "numerics/rows/interpolant.hpp"
+#include "numerics/formula/interpolant.hpp"
 #include "numerics/rows/limits-inl.hpp"
 #include "numerics/rows/polynomial-inl.hpp"
 

@@ -38,7 +38,7 @@ struct HomogeneousRowLoops {
     V zero = hn::Zero(d), one = hn::Set(d, Scalar{1});
     V aligned, opposed, weight;
 
-    explicit HWY_INLINE Constants(const HomogeneousDual& dual)
+    explicit HWY_INLINE Constants(const formula::HomogeneousDual& dual)
         : aligned{hn::Set(d, static_cast<Scalar>(dual.aligned))},
           opposed{hn::Set(d, static_cast<Scalar>(dual.opposed))},
           weight{hn::Set(d, static_cast<Scalar>(dual.weight))} {}
@@ -80,7 +80,7 @@ struct HomogeneousRowLoops {
   }
 
   template <bool with_ntk>
-  static HWY_INLINE void apply_to(const HomogeneousDual& dual, const DualRow<Scalar>& row) {
+  static HWY_INLINE void apply_to(const formula::HomogeneousDual& dual, const DualRow<Scalar>& row) {
     const Constants constants(dual);
     // Stores might alias the row's table of pointers, so they are read first.
     const Scalar *p = row.left[0], *p_inverse = row.left[1], *q = row.right[0], *q_inverse = row.right[1];
@@ -94,7 +94,7 @@ struct HomogeneousRowLoops {
     });
   }
 
-  static void apply(const HomogeneousDual& dual, const DualRow<Scalar>& row) {
+  static void apply(const formula::HomogeneousDual& dual, const DualRow<Scalar>& row) {
     if (row.ntk != nullptr)
       apply_to<true>(dual, row);
     else
@@ -112,7 +112,7 @@ struct HomogeneousRowLoops {
   /// 2p times the slopes in p are weight sqrt(pq - c^2), of the value, and -c times that in c, of the derivative: what
   /// is added up for p-bar is the same for q-bar but for the last factor.
   template <bool with_ntk>
-  static HWY_INLINE void backward_pass(const HomogeneousDual& dual, const AdjointRow<Scalar>& row) {
+  static HWY_INLINE void backward_pass(const formula::HomogeneousDual& dual, const AdjointRow<Scalar>& row) {
     const Constants k(dual);
     const Scalar *p = row.left[0], *p_inverse = row.left[1], *q = row.right[0], *q_inverse = row.right[1];
     const Scalar *nngp = row.nngp, *ntk = row.ntk;
@@ -140,7 +140,7 @@ struct HomogeneousRowLoops {
     });
   }
 
-  static void apply_adjoint(const HomogeneousDual& dual, const AdjointRow<Scalar>& row) {
+  static void apply_adjoint(const formula::HomogeneousDual& dual, const AdjointRow<Scalar>& row) {
     if (row.ntk_adjoint != nullptr)
       backward_pass<true>(dual, row);
     else

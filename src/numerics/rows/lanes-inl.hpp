@@ -18,66 +18,125 @@ HWY_BEFORE_NAMESPACE();
 namespace widelimit::numerics {
 namespace HWY_NAMESPACE {
 
-/// A vector as a number of formulas (widelimit/numerics/formula/number.hpp): each lane is one.
+/// A vector as a number of formulas (widelimit/numerics/formula/number.hpp): each lane is one, of type float or double.
+template <typename T>
 struct Lanes {
-  using Scalar = double;
+  using Scalar = T;
   using D = hwy::HWY_NAMESPACE::ScalableTag<Scalar>;
   using V = hwy::HWY_NAMESPACE::Vec<D>;
   using Mask = hwy::HWY_NAMESPACE::Mask<D>;
   V vector;
 
-  HWY_INLINE Lanes(double number) : vector{hwy::HWY_NAMESPACE::Set(D(), number)} {}  // NOLINT: a constant
+  HWY_INLINE Lanes(double number)  // NOLINT: a constant
+      : vector{hwy::HWY_NAMESPACE::Set(D(), static_cast<Scalar>(number))} {}
   explicit HWY_INLINE Lanes(V numbers) : vector{numbers} {}
 };
 
-HWY_INLINE Lanes operator+(Lanes a, Lanes b) { return Lanes(hwy::HWY_NAMESPACE::Add(a.vector, b.vector)); }
-HWY_INLINE Lanes operator-(Lanes a, Lanes b) { return Lanes(hwy::HWY_NAMESPACE::Sub(a.vector, b.vector)); }
-HWY_INLINE Lanes operator*(Lanes a, Lanes b) { return Lanes(hwy::HWY_NAMESPACE::Mul(a.vector, b.vector)); }
-HWY_INLINE Lanes operator/(Lanes a, Lanes b) { return Lanes(hwy::HWY_NAMESPACE::Div(a.vector, b.vector)); }
-HWY_INLINE Lanes operator-(Lanes a) { return Lanes(hwy::HWY_NAMESPACE::Neg(a.vector)); }
-
-HWY_INLINE Lanes::Mask is_less(Lanes a, Lanes b) { return hwy::HWY_NAMESPACE::Lt(a.vector, b.vector); }
-HWY_INLINE Lanes::Mask both(Lanes::Mask a, Lanes::Mask b) { return hwy::HWY_NAMESPACE::And(a, b); }
-HWY_INLINE Lanes choose(Lanes::Mask condition, Lanes yes, Lanes no) {
-  return Lanes(hwy::HWY_NAMESPACE::IfThenElse(condition, yes.vector, no.vector));
+template <typename T>
+HWY_INLINE Lanes<T> operator+(Lanes<T> a, Lanes<T> b) {
+  return Lanes<T>(hwy::HWY_NAMESPACE::Add(a.vector, b.vector));
 }
-HWY_INLINE Lanes at_least(Lanes low, Lanes x) { return choose(is_less(x, low), low, x); }
-HWY_INLINE double epsilon_of(Lanes /*x*/) { return std::numeric_limits<Lanes::Scalar>::epsilon(); }
+template <typename T>
+HWY_INLINE Lanes<T> operator-(Lanes<T> a, Lanes<T> b) {
+  return Lanes<T>(hwy::HWY_NAMESPACE::Sub(a.vector, b.vector));
+}
+template <typename T>
+HWY_INLINE Lanes<T> operator*(Lanes<T> a, Lanes<T> b) {
+  return Lanes<T>(hwy::HWY_NAMESPACE::Mul(a.vector, b.vector));
+}
+template <typename T>
+HWY_INLINE Lanes<T> operator/(Lanes<T> a, Lanes<T> b) {
+  return Lanes<T>(hwy::HWY_NAMESPACE::Div(a.vector, b.vector));
+}
+template <typename T>
+HWY_INLINE Lanes<T> operator-(Lanes<T> a) {
+  return Lanes<T>(hwy::HWY_NAMESPACE::Neg(a.vector));
+}
+
+/// What a comparison of lanes gives. A type of its own, because masks of both precisions can be of one type.
+template <typename T>
+struct LanesMask {
+  typename Lanes<T>::Mask mask;
+};
+template <typename T>
+HWY_INLINE LanesMask<T> is_less(Lanes<T> a, Lanes<T> b) {
+  return {hwy::HWY_NAMESPACE::Lt(a.vector, b.vector)};
+}
+template <typename T>
+HWY_INLINE LanesMask<T> both(LanesMask<T> a, LanesMask<T> b) {
+  return {hwy::HWY_NAMESPACE::And(a.mask, b.mask)};
+}
+template <typename T>
+HWY_INLINE Lanes<T> choose(LanesMask<T> condition, Lanes<T> yes, Lanes<T> no) {
+  return Lanes<T>(hwy::HWY_NAMESPACE::IfThenElse(condition.mask, yes.vector, no.vector));
+}
+template <typename T>
+HWY_INLINE Lanes<T> at_least(Lanes<T> low, Lanes<T> x) {
+  return choose(is_less(x, low), low, x);
+}
+template <typename T>
+HWY_INLINE double epsilon_of(Lanes<T> /*x*/) {
+  return static_cast<double>(std::numeric_limits<T>::epsilon());
+}
 
 /// Rounded once where the instruction set can.
-HWY_INLINE Lanes fused(Lanes a, Lanes b, Lanes c) {
-  return Lanes(hwy::HWY_NAMESPACE::MulAdd(a.vector, b.vector, c.vector));
+template <typename T>
+HWY_INLINE Lanes<T> fused(Lanes<T> a, Lanes<T> b, Lanes<T> c) {
+  return Lanes<T>(hwy::HWY_NAMESPACE::MulAdd(a.vector, b.vector, c.vector));
 }
-HWY_INLINE Lanes magnitude(Lanes x) { return Lanes(hwy::HWY_NAMESPACE::Abs(x.vector)); }
-HWY_INLINE Lanes root(Lanes x) { return Lanes(hwy::HWY_NAMESPACE::Sqrt(x.vector)); }
-
-HWY_INLINE Lanes exponential(Lanes x) {
-  const Lanes power(Exponential<Lanes::Scalar>::weighted(Lanes::D(), x.vector, Lanes(1).vector));
-  return choose(is_less(x, Lanes(ExponentialNumbers<Lanes::Scalar>::lowest)), Lanes(0), power);
+template <typename T>
+HWY_INLINE Lanes<T> magnitude(Lanes<T> x) {
+  return Lanes<T>(hwy::HWY_NAMESPACE::Abs(x.vector));
 }
-HWY_INLINE Lanes exponential_less_one(Lanes x) {
-  const Lanes below(Exponential<Lanes::Scalar>::of_negative_less_one(Lanes::D(), magnitude(x).vector));
-  return choose(is_less(Lanes(0), x), -below / (Lanes(1) + below), below);
-}
-HWY_INLINE Lanes hyperbolic_sine(Lanes x) {
-  const Lanes below(Exponential<Lanes::Scalar>::of_negative_less_one(Lanes::D(), magnitude(x).vector));
-  const Lanes size = Lanes(-0.5) * (below + below / (Lanes(1) + below));
-  return choose(is_less(x, Lanes(0)), -size, size);
+template <typename T>
+HWY_INLINE Lanes<T> root(Lanes<T> x) {
+  return Lanes<T>(hwy::HWY_NAMESPACE::Sqrt(x.vector));
 }
 
-HWY_INLINE Lanes determinant(Lanes p, Lanes q, Lanes c) {
-  return at_least(Lanes(0), Lanes(Arc<Lanes::Scalar>::determinant(Lanes::D(), p.vector, q.vector, c.vector)));
+/// The least normal number where e^x is below it.
+template <typename T>
+HWY_INLINE Lanes<T> exponential(Lanes<T> x) {
+  return Lanes<T>(Exponential<T>::weighted(typename Lanes<T>::D(), x.vector, Lanes<T>(1).vector));
 }
-HWY_INLINE Lanes angle_over_sine(Lanes distance) {
-  return Lanes(Arc<Lanes::Scalar>::angle_over_sine(Lanes::D(), distance.vector));
+/// e^-x and e^-x - 1 for x >= 0.
+template <typename T>
+HWY_INLINE Lanes<T> decay(Lanes<T> x) {
+  return Lanes<T>(Exponential<T>::of_negative(typename Lanes<T>::D(), x.vector));
+}
+template <typename T>
+HWY_INLINE Lanes<T> decay_less_one(Lanes<T> x) {
+  return Lanes<T>(Exponential<T>::of_negative_less_one(typename Lanes<T>::D(), x.vector));
+}
+template <typename T>
+HWY_INLINE Lanes<T> exponential_less_one(Lanes<T> x) {
+  const Lanes<T> below(Exponential<T>::of_negative_less_one(typename Lanes<T>::D(), magnitude(x).vector));
+  return choose(is_less(Lanes<T>(0), x), -below / (Lanes<T>(1) + below), below);
+}
+template <typename T>
+HWY_INLINE Lanes<T> hyperbolic_sine(Lanes<T> x) {
+  const Lanes<T> below(Exponential<T>::of_negative_less_one(typename Lanes<T>::D(), magnitude(x).vector));
+  const Lanes<T> size = Lanes<T>(-0.5) * (below + below / (Lanes<T>(1) + below));
+  return choose(is_less(x, Lanes<T>(0)), -size, size);
+}
+
+template <typename T>
+HWY_INLINE Lanes<T> determinant(Lanes<T> p, Lanes<T> q, Lanes<T> c) {
+  return at_least(Lanes<T>(0),
+                  Lanes<T>(Arc<T>::determinant(typename Lanes<T>::D(), p.vector, q.vector, c.vector)));
+}
+template <typename T>
+HWY_INLINE Lanes<T> angle_over_sine(Lanes<T> distance) {
+  return Lanes<T>(Arc<T>::angle_over_sine(typename Lanes<T>::D(), distance.vector));
 }
 /// 0 for the point (0, 0).
-HWY_INLINE Lanes angle(Lanes y, Lanes x) {
-  const Lanes square = fused(x, x, y * y);
-  const Lanes inverse = choose(is_less(Lanes(0), square), Lanes(1) / root(square), Lanes(0));
-  const Lanes acute = y * inverse * angle_over_sine(fused(-magnitude(x), inverse, Lanes(1)));
-  const Lanes turn = choose(is_less(y, Lanes(0)), Lanes(-std::numbers::pi), Lanes(std::numbers::pi));
-  return choose(is_less(x, Lanes(0)), turn - acute, acute);
+template <typename T>
+HWY_INLINE Lanes<T> angle(Lanes<T> y, Lanes<T> x) {
+  const Lanes<T> square = fused(x, x, y * y);
+  const Lanes<T> inverse = choose(is_less(Lanes<T>(0), square), Lanes<T>(1) / root(square), Lanes<T>(0));
+  const Lanes<T> acute = y * inverse * angle_over_sine(fused(-magnitude(x), inverse, Lanes<T>(1)));
+  const Lanes<T> turn =
+      choose(is_less(y, Lanes<T>(0)), Lanes<T>(-std::numbers::pi), Lanes<T>(std::numbers::pi));
+  return choose(is_less(x, Lanes<T>(0)), turn - acute, acute);
 }
 
 }  // namespace HWY_NAMESPACE

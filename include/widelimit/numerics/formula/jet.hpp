@@ -135,6 +135,11 @@ Jet<N, count> error_function(const Jet<N, count>& x) {
   return Jet<N, count>::chain(error_function(x.value), slope, x);
 }
 template <typename N, std::size_t count>
+Jet<N, count> complementary_error_function(const Jet<N, count>& x) {
+  const N slope = N(-2 * std::numbers::inv_sqrtpi) * exponential(-(x.value * x.value));
+  return Jet<N, count>::chain(complementary_error_function(x.value), slope, x);
+}
+template <typename N, std::size_t count>
 Jet<N, count> angle(const Jet<N, count>& y, const Jet<N, count>& x) {
   const N square = x.value * x.value + y.value * y.value;
   const N inverse = choose(is_less(N(0), square), N(1) / square, N(0));

@@ -48,6 +48,11 @@ template <Real N>
 N error_function(N x) {
   return std::erf(x);
 }
+/// 1 - erf(x), without cancellation.
+template <Real N>
+N complementary_error_function(N x) {
+  return std::erfc(x);
+}
 /// The angle of the point (x, y).
 template <Real N>
 N angle(N y, N x) {

@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <memory>
+#include <optional>
 #include <span>
 #include <stdexcept>
 #include <string>
@@ -81,6 +82,12 @@ class Readable {
 
   /// Null if this one has none after all.
   [[nodiscard]] virtual RowFormulaPointer formula() const = 0;
+  /// The dual's formula also where devices cannot take its numbers; null if there is none.
+  [[nodiscard]] virtual RowFormulaPointer dual_formula() const { return formula(); }
+  /// phi at x as operations; nothing for what is no function of a number, or no formula.
+  [[nodiscard]] virtual std::optional<Symbol> written_value(const Symbol& /*x*/) const {
+    return std::nullopt;
+  }
   /// Whether the digest of the formula stands for the parameters of a layer of a user's own.
   [[nodiscard]] virtual bool is_own() const { return false; }
 };
@@ -101,9 +108,16 @@ double largest_variance_of(const Formula& formula, Precision precision) {
     return precision == Precision::narrow ? 1e30 : 1e300;
 }
 
-/// An entry with its slopes, read from a formula (RowFormulaOf) as jets.
+template <Real N>
+Dual<double> dual_of(const Mapped<N>& mapped) {
+  return {static_cast<double>(mapped.value), static_cast<double>(mapped.factor)};
+}
+
+/// An entry with its slopes: the formula's own (RowFormulaOf), or as jets.
 template <typename N, typename Formula>
 MappedSlopes<N> mapped_slopes_of(const Formula& formula, const N& p, const N& q, const N& c) {
+  if constexpr (requires(std::span<const N> numbers) { formula.template slopes<N>(numbers, numbers, c); })
+    return formula.template slopes<N>(formula.prepare(p), formula.prepare(q), c);
   using Number = Jet<N, 3>;
   const auto left = formula.prepare(Number::variable(p, 0)), right = formula.prepare(Number::variable(q, 1));
   const auto [value, factor] = formula.template apply<Number>(left, right, Number::variable(c, 2));
@@ -113,25 +127,23 @@ MappedSlopes<N> mapped_slopes_of(const Formula& formula, const N& p, const N& q,
           {value.slopes[2], factor.slopes[2]}};
 }
 
-/// The same in double, as a dual.
-template <typename Formula>
+/// The same as a dual, computed in N: double, or long double for what leaves its range.
+template <Real N = double, typename Formula>
 DualSlopes slopes_of(const Formula& formula, double p, double q, double c) {
-  const auto [mapped, left, right, covariance] = mapped_slopes_of<double>(formula, p, q, c);
-  return {{mapped.value, mapped.factor},
-          {left.value, left.factor},
-          {right.value, right.factor},
-          covariance.factor,
-          covariance.value};
+  const auto [mapped, left, right, covariance] =
+      mapped_slopes_of<N>(formula, static_cast<N>(p), static_cast<N>(q), static_cast<N>(c));
+  return {dual_of(mapped), dual_of(left), dual_of(right), static_cast<double>(covariance.factor),
+          static_cast<double>(covariance.value)};
 }
 
 /// The same along p = q = c. The partial slopes may cancel there, so that they are not added up.
-template <typename Formula>
+template <Real N = double, typename Formula>
 SelfSlopes self_slopes_of(const Formula& formula, double p) {
-  using Number = Jet<double, 1>;
-  const Number variance = Number::variable(p, 0);
+  using Number = Jet<N, 1>;
+  const Number variance = Number::variable(static_cast<N>(p), 0);
   const auto numbers = formula.prepare(variance);
   const auto [value, factor] = formula.template apply<Number>(numbers, numbers, variance);
-  return {{value.value, factor.value}, {value.slopes[0], factor.slopes[0]}};
+  return {dual_of<N>({value.value, factor.value}), dual_of<N>({value.slopes[0], factor.slopes[0]})};
 }
 
 /// Implements RowFormula by the templates
@@ -140,8 +152,9 @@ SelfSlopes self_slopes_of(const Formula& formula, double p) {
 ///     template <typename N> std::array<N, auxiliary_count> prepare(const N& variance) const, or an std::vector;
 ///     template <typename N> Mapped<N> apply(std::span<const N> left, std::span<const N> right, const N& c) const;
 ///
-/// of `Formula`, and, if it has them, double largest_variance(Precision) and double self_factor(). Without prepare(),
-/// auxiliary numbers come from elsewhere.
+/// of `Formula`, and, if it has them, double largest_variance(Precision), double self_factor(), and, where they are
+/// faster than jets, its own slopes, template <typename N> MappedSlopes<N> slopes(left, right, c) const. Without
+/// prepare(), auxiliary numbers come from elsewhere.
 template <typename Formula>
 class RowFormulaOf final : public RowFormula {
  public:

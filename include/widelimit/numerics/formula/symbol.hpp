@@ -1,6 +1,9 @@
 #pragma once
 
+#include <initializer_list>
+#include <optional>
 #include <string>
+#include <vector>
 
 #include "widelimit/numerics/formula/number.hpp"
 
@@ -8,24 +11,41 @@ namespace widelimit::numerics::formula {
 
 enum class Precision { narrow, wide };
 
+/// An operation of a formula: what `name` is. Operands are names and numbers.
+struct Operation {
+  std::string name;
+  /// + - * / < && ?: or a function of OpenCL, or one that formulas share (Statements::keeps_parts()).
+  std::string does;
+  std::vector<std::string> operands;
+};
+
 /// The statements that a formula becomes: each operation is one line that declares a constant of type `real`. The text
 /// is OpenCL C, and C with the functions that OpenCL has.
 class Statements {
  public:
-  /// Names of constants begin with `prefix`.
-  Statements(Precision precision, std::string prefix) : precision_{precision}, prefix_{std::move(prefix)} {}
+  /// Names of constants begin with `prefix`. With `keeps_parts` bounds, and the functions that formulas share
+  /// (numerics/formula/arc.hpp), remain operations: for readers that know their slopes at perfect correlation.
+  Statements(Precision precision, std::string prefix, bool keeps_parts = false)
+      : precision_{precision}, prefix_{std::move(prefix)}, keeps_parts_{keeps_parts} {}
 
   [[nodiscard]] Precision precision() const { return precision_; }
+  [[nodiscard]] bool keeps_parts() const { return keeps_parts_; }
   [[nodiscard]] const std::string& text() const { return text_; }
+  /// Those of the text, but for constants that were declared by their values.
+  [[nodiscard]] const std::vector<Operation>& operations() const { return operations_; }
   /// A number as it is written in this precision. Throws NumericalError for one that is infinite there, or none.
   [[nodiscard]] std::string literal(double number) const;
   /// Declares a constant of a type with this value, and returns its name.
   std::string declare(const char* type, const std::string& value);
+  /// Declares what an operation gives, and returns its name.
+  std::string declare(const char* type, const char* does, std::vector<std::string> operands);
 
  private:
   Precision precision_;
   std::string prefix_;
+  bool keeps_parts_;
   std::string text_;
+  std::vector<Operation> operations_;
   int declared_ = 0;
 };
 
@@ -79,6 +99,7 @@ Symbol cosine(const Symbol& x);
 Symbol hyperbolic_sine(const Symbol& x);
 Symbol hyperbolic_tangent(const Symbol& x);
 Symbol error_function(const Symbol& x);
+Symbol complementary_error_function(const Symbol& x);
 Symbol angle(const Symbol& y, const Symbol& x);
 Symbol magnitude(const Symbol& x);
 Symbol fused(const Symbol& a, const Symbol& b, const Symbol& c);
@@ -87,5 +108,9 @@ Condition is_less(const Symbol& a, const Symbol& b);
 Condition both(const Condition& a, const Condition& b);
 Symbol choose(const Condition& condition, const Symbol& yes, const Symbol& no);
 double epsilon_of(const Symbol& x);
+
+/// The value of a function that formulas share, as an operation; nothing where its own operations are wanted.
+[[nodiscard]] std::optional<Symbol> kept_part(const char* name,
+                                              std::initializer_list<const Symbol*> arguments);
 
 }  // namespace widelimit::numerics::formula

@@ -4,7 +4,7 @@
 #include <memory>
 #include <vector>
 
-#include "layers/axis_map.hpp"
+#include "layers/common/axis_map.hpp"
 
 namespace widelimit::layers {
 

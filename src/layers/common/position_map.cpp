@@ -1,4 +1,4 @@
-#include "layers/position_map.hpp"
+#include "layers/common/position_map.hpp"
 
 #include <fmt/format.h>
 

@@ -1,4 +1,4 @@
-#include "layers/attention_positions.hpp"
+#include "layers/common/attention_positions.hpp"
 
 #include <fmt/format.h>
 
@@ -13,7 +13,7 @@
 #include <string>
 #include <utility>
 
-#include "layers/checks.hpp"
+#include "layers/common/checks.hpp"
 #include "widelimit/error.hpp"
 
 namespace widelimit::layers {

@@ -1,4 +1,4 @@
-#include "layers/node_factors.hpp"
+#include "layers/common/node_factors.hpp"
 
 #include <fmt/format.h>
 

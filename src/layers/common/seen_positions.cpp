@@ -1,4 +1,4 @@
-#include "layers/seen_positions.hpp"
+#include "layers/common/seen_positions.hpp"
 
 #include <cstdlib>
 

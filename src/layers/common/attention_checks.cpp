@@ -1,12 +1,12 @@
-#include "layers/attention_checks.hpp"
+#include "layers/common/attention_checks.hpp"
 
 #include <fmt/format.h>
 
 #include <cmath>
 
-#include "layers/attention_positions.hpp"
-#include "layers/checks.hpp"
-#include "layers/seen_positions.hpp"
+#include "layers/common/attention_positions.hpp"
+#include "layers/common/checks.hpp"
+#include "layers/common/seen_positions.hpp"
 #include "widelimit/error.hpp"
 
 namespace widelimit::layers {

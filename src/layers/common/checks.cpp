@@ -1,4 +1,4 @@
-#include "layers/checks.hpp"
+#include "layers/common/checks.hpp"
 
 #include <fmt/format.h>
 

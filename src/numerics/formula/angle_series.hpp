@@ -3,7 +3,7 @@
 #include <array>
 #include <cmath>
 
-#include "numerics/rows/interpolant.hpp"
+#include "numerics/formula/interpolant.hpp"
 
 namespace widelimit::numerics {
 
