@@ -55,9 +55,13 @@ function(widelimit_unity_build target)
 endfunction()
 
 # Reads the headers that most files include once for all files of a target, and of those that take them over: a second less
-# for each unit. For full builds: whatever changes these headers or the flags compiles everything again, and compiler caches
-# want to be told of it (ccache: sloppiness = pch_defines,time_macros).
-option(WIDELIMIT_PRECOMPILED_HEADERS "Compile the headers that most files include once for many of them (GCC)" OFF)
+# for each unit. Not by default for who edits single files, or has a compiler cache: whatever changes these headers or the flags
+# compiles everything again, and caches want to be told of it (ccache: sloppiness = pch_defines,time_macros).
+set(precompiled_headers OFF)
+if(PROJECT_IS_TOP_LEVEL AND WIDELIMIT_UNITY_BUILD AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
+  set(precompiled_headers ON)
+endif()
+option(WIDELIMIT_PRECOMPILED_HEADERS "Compile the headers that most files include once for many of them (GCC)" ${precompiled_headers})
 if(WIDELIMIT_PRECOMPILED_HEADERS AND NOT CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   message(FATAL_ERROR "WIDELIMIT_PRECOMPILED_HEADERS is for GCC: other compilers want the same definitions in all targets "
                       "that share such headers; switch it off for ${CMAKE_CXX_COMPILER_ID}")

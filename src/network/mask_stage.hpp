@@ -4,7 +4,7 @@
 
 #include "network/linear_adjoints.hpp"
 #include "network/mask_rule.hpp"
-#include "numerics/formula/homogeneous_formulas.hpp"
+#include "numerics/formula/stages.hpp"
 #include "numerics/rows/linear_rows.hpp"
 #include "widelimit/network/row_stage.hpp"
 

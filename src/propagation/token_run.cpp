@@ -9,7 +9,7 @@
 #include <numbers>
 #include <optional>
 
-#include "kernel/run/gram_plan.hpp"
+#include "kernel/run/make_gram_plan.hpp"
 #include "network/lowering.hpp"
 #include "propagation/arguments.hpp"
 #include "propagation/token_gram.hpp"

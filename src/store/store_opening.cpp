@@ -10,7 +10,7 @@
 #include <type_traits>
 #include <utility>
 
-#include "kernel/run/gram_plan.hpp"
+#include "kernel/run/make_gram_plan.hpp"
 #include "network/network_identity.hpp"
 #include "store/tile_records.hpp"
 #include "store/tile_shares.hpp"

@@ -5,7 +5,7 @@
 #include <ctime>
 #include <string>
 
-#include "layers/attention_positions.hpp"
+#include "layers/common/attention_positions.hpp"
 #include "support/error_message.hpp"
 #include "support/random_inputs.hpp"
 #include "widelimit/error.hpp"

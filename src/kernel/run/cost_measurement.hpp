@@ -2,7 +2,7 @@
 
 #include <vector>
 
-#include "kernel/run/gram_plan.hpp"
+#include "kernel/backends/gram_plan.hpp"
 #include "widelimit/kernel/explain.hpp"
 
 namespace widelimit {

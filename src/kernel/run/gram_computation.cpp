@@ -125,7 +125,7 @@ void GramComputation<Scalar, Result>::fill(Kept& states, std::int64_t sharers) {
   const OrderedInputs<Result>& x = states.inputs;
   // The other half is for the blocks that are computed beside the kept states.
   Index end = block_end(
-      x, 0, plan_.state_memory(options_.state_memory_bytes) / 2 / static_cast<std::size_t>(sharers));
+      x, 0, state_memory(plan_, options_.state_memory_bytes) / 2 / static_cast<std::size_t>(sharers));
   // Kept states serve plans whose tiles have different sides, all of which divide the largest one. The block after
   // the kept ones has to begin on the grid of each plan, or entries would have other bits.
   if (plan_.vectors_only && end < x.size()) end -= end % largest_vector_tile_side;
@@ -141,7 +141,7 @@ void GramComputation<Scalar, Result>::for_each_block(const Batch& x, Index begin
   }
   // Two blocks are in memory at a time, one of each side, so each takes half of what there is. Kept states may
   // already take half of it.
-  const std::size_t bytes = plan_.state_memory(options_.state_memory_bytes) / (x.kept == nullptr ? 2 : 4);
+  const std::size_t bytes = state_memory(plan_, options_.state_memory_bytes) / (x.kept == nullptr ? 2 : 4);
   while (begin < x.inputs.size()) {
     const auto block = make_states(x.inputs, begin, block_end(x.inputs, begin, bytes));
     use(block);
@@ -156,7 +156,7 @@ void GramComputation<Scalar, Result>::diagonal(const Inputs<Result>& inputs,
   const GramTarget<Result> column{target.nngp, target.ntk, 1};
   for (Index first = 0; first < x.size();) {
     const auto block =
-        make_states(x, first, block_end(x, first, plan_.state_memory(options_.state_memory_bytes) / 2));
+        make_states(x, first, block_end(x, first, state_memory(plan_, options_.state_memory_bytes) / 2));
     Workers workers([this] { return make_worker({1, 1}); });
     const std::vector<TileSide> parts = plan_.device != nullptr ? sides(block) : single_inputs(block);
     parallel(static_cast<Index>(parts.size()), [&](Index part) {

@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-#include "kernel/run/gram_plan.hpp"
+#include "kernel/backends/gram_plan.hpp"
 #include "kernel/run/ordered_inputs.hpp"
 #include "kernel/run/pair_worker.hpp"
 #include "kernel/run/progress_counter.hpp"

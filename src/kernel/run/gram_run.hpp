@@ -11,8 +11,8 @@
 
 #include "kernel/run/gram_checks.hpp"
 #include "kernel/run/gram_computation.hpp"
-#include "kernel/run/gram_plan.hpp"
 #include "kernel/run/gram_result.hpp"
+#include "kernel/run/make_gram_plan.hpp"
 #include "kernel/run/plan_cache.hpp"
 #include "kernel/run/range_search.hpp"
 #include "kernel/run/replicate_mean.hpp"

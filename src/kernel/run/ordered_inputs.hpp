@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "kernel/run/gram_plan.hpp"
+#include "kernel/backends/gram_plan.hpp"
 
 namespace widelimit {
 

@@ -4,8 +4,8 @@
 #include <cmath>
 #include <type_traits>
 
-#include "kernel/backends/make_tile_backend.hpp"
-#include "kernel/run/gram_plan.hpp"
+#include "kernel/backends/gram_plan.hpp"
+#include "kernel/run/make_tile_backend.hpp"
 #include "numerics/rows/linear_rows.hpp"
 
 namespace widelimit {

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "kernel/backends/device/device_form.hpp"
-#include "kernel/run/gram_plan.hpp"
+#include "kernel/run/make_gram_plan.hpp"
 
 namespace widelimit {
 

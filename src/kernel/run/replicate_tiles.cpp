@@ -18,8 +18,8 @@ class TilesIn final : public ReplicateTiles<Result> {
       : plan_{std::move(plan)},
         options_{options},
         rows_(batches.x1, batches.x2 == nullptr ? "x" : "x1", plan_,
-              plan_.state_memory(bytes) / (batches.x2 == nullptr ? 1 : 2)) {
-    if (batches.x2 != nullptr) own_columns_.emplace(*batches.x2, "x2", plan_, plan_.state_memory(bytes) / 2);
+              state_memory(plan_, bytes) / (batches.x2 == nullptr ? 1 : 2)) {
+    if (batches.x2 != nullptr) own_columns_.emplace(*batches.x2, "x2", plan_, state_memory(plan_, bytes) / 2);
   }
 
   [[nodiscard]] bool compute(InputRange rows, InputRange columns, const GramTarget<Result>& target,

@@ -3,7 +3,7 @@
 #include <cstddef>
 #include <memory>
 
-#include "kernel/run/gram_plan.hpp"
+#include "kernel/backends/gram_plan.hpp"
 #include "kernel/run/pair_worker.hpp"
 #include "kernel/run/progress_counter.hpp"
 #include "widelimit/kernel/gram_tiles.hpp"

@@ -4,10 +4,10 @@
 #include <cmath>
 #include <limits>
 
+#include "kernel/backends/source_values.hpp"
 #include "kernel/inputs/features.hpp"
 #include "kernel/inputs/multiples.hpp"
 #include "kernel/range/variance_checks.hpp"
-#include "kernel/run/source_values.hpp"
 
 namespace widelimit {
 namespace {

@@ -5,7 +5,7 @@
 
 #include "kernel/backends/cpu/pair_rows/pair_row_executor.hpp"
 #include "kernel/backends/cpu/planes/plane_executor.hpp"
-#include "kernel/run/gram_plan.hpp"
+#include "kernel/backends/gram_plan.hpp"
 
 namespace widelimit {
 

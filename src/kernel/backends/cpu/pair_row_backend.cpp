@@ -5,8 +5,8 @@
 #include <type_traits>
 #include <utility>
 
+#include "kernel/backends/source_values.hpp"
 #include "kernel/inputs/multiples.hpp"
-#include "kernel/run/source_values.hpp"
 #include "kernel/vector_padding.hpp"
 #include "numerics/gemm.hpp"
 #include "numerics/rows/precise_products.hpp"

@@ -4,9 +4,9 @@
 #include <vector>
 
 #include "kernel/backends/cpu/pair_rows/pair_row_executor.hpp"
+#include "kernel/backends/gram_plan.hpp"
 #include "kernel/backends/tile_backend.hpp"
 #include "kernel/backends/tile_readouts.hpp"
-#include "kernel/run/gram_plan.hpp"
 
 namespace widelimit {
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "kernel/backends/cpu/backward/plan/steep_stages.hpp"
+#include "kernel/backends/device/cl/adjoint_source.hpp"
 #include "kernel/backends/device/scalar_source.hpp"
 #include "kernel/backends/device/smooth_nonlinearities.hpp"
 #include "kernel/backends/device/source_beginning.hpp"
@@ -17,26 +18,6 @@ using numerics::formula::MappedSlopes;
 using numerics::formula::Precision;
 using numerics::formula::Statements;
 using numerics::formula::Symbol;
-
-constexpr const char* sums_functions = R"(
-kernel void row_sums(global const real* adjoints, int stages, int rows, int columns, global real* sums) {
-  const int place = (int)get_global_id(0);
-  if (place >= stages * rows) return;
-  global const real* first = adjoints + ((ulong)2 * (place / rows) * rows + place % rows) * columns;
-  real sum = 0, low = 0;
-  for (int column = 0; column < columns; ++column) add(&sum, &low, first[column]);
-  sums[place] = sum + low;
-}
-
-kernel void column_sums(global const real* adjoints, int stages, int rows, int columns, global real* sums) {
-  const int place = (int)get_global_id(0);
-  if (place >= stages * columns) return;
-  global const real* first = adjoints + (ulong)(2 * (place / columns) + 1) * rows * columns + place % columns;
-  real sum = 0, low = 0;
-  for (int row = 0; row < rows; ++row) add(&sum, &low, first[(ulong)row * columns]);
-  sums[place] = sum + low;
-}
-)";
 
 /// Writes the statements of one pair. Instruction i has its kernels in k<i> and t<i>, and their adjoints in dk<i> and
 /// dt<i>.

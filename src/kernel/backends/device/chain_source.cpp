@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "kernel/backends/device/chain_text.hpp"
+#include "kernel/backends/device/cl/matrix_source.hpp"
 #include "kernel/backends/device/entry_source.hpp"
 #include "kernel/backends/device/row_windows.hpp"
 #include "kernel/backends/device/smooth_nonlinearities.hpp"

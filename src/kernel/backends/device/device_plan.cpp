@@ -7,8 +7,8 @@
 #include <cstdint>
 
 #include "kernel/backends/device/device_support.hpp"
-#include "kernel/run/gram_plan.hpp"
-#include "kernel/run/source_values.hpp"
+#include "kernel/backends/gram_plan.hpp"
+#include "kernel/backends/source_values.hpp"
 #include "widelimit/device_error.hpp"
 
 namespace widelimit {

@@ -5,7 +5,7 @@
 #include <limits>
 
 #include "kernel/backends/device/device_plan.hpp"
-#include "kernel/run/gram_plan.hpp"
+#include "kernel/backends/gram_plan.hpp"
 
 namespace widelimit {
 namespace {

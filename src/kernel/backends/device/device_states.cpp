@@ -7,7 +7,7 @@
 #include "kernel/backends/device/device_launcher.hpp"
 #include "kernel/backends/device/device_plan.hpp"
 #include "kernel/backends/device/dual_attention_steps.hpp"
-#include "kernel/run/gram_plan.hpp"
+#include "kernel/backends/gram_plan.hpp"
 
 namespace widelimit {
 namespace {

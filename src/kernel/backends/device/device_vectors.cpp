@@ -4,8 +4,8 @@
 #include <cstdint>
 
 #include "kernel/backends/device/device_plan.hpp"
+#include "kernel/backends/gram_plan.hpp"
 #include "kernel/inputs/multiples.hpp"
-#include "kernel/run/gram_plan.hpp"
 
 namespace widelimit {
 namespace {

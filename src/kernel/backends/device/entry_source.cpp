@@ -5,7 +5,7 @@
 
 #include "kernel/backends/device/smooth_nonlinearities.hpp"
 #include "network/linear_stages.hpp"
-#include "numerics/closed_form.hpp"
+#include "numerics/determinant.hpp"
 
 namespace widelimit {
 

@@ -16,13 +16,6 @@ Index3 ends(const Offsets& offsets, bool last) {
 
 }  // namespace
 
-const char* const around_function = R"(
-inline int around(int d, int n) {
-  d %= n;
-  return d < 0 ? d + n : d;
-}
-)";
-
 KeptPlanes::KeptPlanes(const Index3& left_sizes, const Index3& right_sizes, const Index3& least,
                        const Index3& most)
     : left{left_sizes}, right{right_sizes} {

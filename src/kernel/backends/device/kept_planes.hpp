@@ -38,7 +38,4 @@ struct KeptNodes {
   Index size = 0;  ///< Numbers of one kernel of a pair.
 };
 
-/// A function `around(d, n)`: d modulo n, at least 0.
-extern const char* const around_function;
-
 }  // namespace widelimit

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "kernel/backends/device/cl/matrix_source.hpp"
 #include "kernel/backends/device/source_beginning.hpp"
 #include "widelimit/device_error.hpp"
 

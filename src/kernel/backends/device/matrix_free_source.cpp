@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "kernel/backends/device/cl/matrix_free_source.hpp"
 #include "kernel/backends/device/smooth_nonlinearities.hpp"
 #include "kernel/backends/device/source_beginning.hpp"
 #include "kernel/inputs/multiples.hpp"
@@ -15,29 +16,6 @@ using numerics::formula::Statements;
 
 /// Channels that are added up before they are added to the sum of all.
 constexpr Index depth = 32;
-
-constexpr const char* vector_functions = R"(
-#define SIDE 64
-#define PLACE(i, j) ((i) * (SIDE + 1) + (j))
-
-// The mean of products, with the errors of a rounding or two.
-inline real mean_product(global const real* x, global const real* y, int channels, real inverse) {
-  real sum = 0, low = 0;
-  add_products(x, y, channels, SIDE, &sum, &low);
-  return (sum + low) * inverse;
-}
-
-// Whether y is the ratio times x, but for the rounding of its numbers.
-inline int are_multiples(global const real* x, global const real* y, int channels, real ratio, real angle) {
-  real rest = 0, square = 0;
-  for (int c = 0; c < channels * SIDE; c += SIDE) {
-    const real difference = fma(-ratio, x[c], y[c]);
-    rest = fma(difference, difference, rest);
-    square = fma(y[c], y[c], square);
-  }
-  return rest <= angle * square;
-}
-)";
 
 template <typename Scalar>
 double least_correlation(Index channels) {

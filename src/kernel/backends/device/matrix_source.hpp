@@ -78,9 +78,6 @@ class MatrixSource {
   Index size_;
 };
 
-/// Functions `place_in(planes, a, b)`, the place of an entry of what is kept, for flat positions of both inputs, and
-/// `positions_at(planes, n, &a, &b)`, the positions of a place: false if there are none. `planes` are these numbers.
-extern const char* const kept_planes_functions;
 void append_numbers(const KeptPlanes& planes, std::vector<int>& numbers);
 
 }  // namespace widelimit

@@ -1,6 +1,6 @@
 #include "kernel/backends/device/product_plan.hpp"
 
-#include "kernel/run/source_values.hpp"
+#include "kernel/backends/source_values.hpp"
 
 namespace widelimit {
 namespace {

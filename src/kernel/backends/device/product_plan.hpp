@@ -1,7 +1,7 @@
 #pragma once
 
 #include "kernel/backends/device/matrix_free_source.hpp"
-#include "kernel/run/gram_plan.hpp"
+#include "kernel/backends/gram_plan.hpp"
 
 namespace widelimit {
 

@@ -25,8 +25,4 @@ namespace widelimit {
 /// their variance. `group_side`: a work-group is a square of so many items a side.
 std::string product_source(numerics::formula::Precision precision, Index group_side);
 
-/// A function `mean_product(x, y, count, &mean, &rest)` of vectors in global memory: the mean of their products, and
-/// what rounding loses of it.
-extern const char* const mean_product_function;
-
 }  // namespace widelimit

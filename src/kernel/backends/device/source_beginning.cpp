@@ -2,30 +2,10 @@
 
 #include <fmt/format.h>
 
+#include "kernel/backends/device/cl/source_beginning.hpp"
 #include "widelimit/device_error.hpp"
 
 namespace widelimit {
-namespace {
-
-constexpr const char* exact_sums = R"(
-// Adds a number to the sum of all before, and what rounding loses of it.
-inline void add(real* sum, real* low, real part) {
-  const real both = *sum + part, added = both - *sum;
-  *low += (*sum - (both - added)) + (part - added);
-  *sum = both;
-}
-
-// Adds the products of numbers `step` apart, with what rounding loses of each.
-inline void add_products(global const real* x, global const real* y, int count, int step, real* sum, real* low) {
-  for (int c = 0; c < count * step; c += step) {
-    const real product = x[c] * y[c];
-    *low += fma(x[c], y[c], -product);
-    add(sum, low, product);
-  }
-}
-)";
-
-}  // namespace
 
 std::string source_beginning(numerics::formula::Precision precision) {
   const bool wide = precision == numerics::formula::Precision::wide;

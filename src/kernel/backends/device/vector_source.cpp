@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "kernel/backends/device/cl/product_source.hpp"
 #include "kernel/backends/device/product_source.hpp"
 #include "kernel/backends/device/smooth_nonlinearities.hpp"
 #include "kernel/backends/device/source_beginning.hpp"

@@ -13,7 +13,7 @@
 #include "data/temporary_folder.hpp"
 #include "kernel/backends/device/device_comparison.hpp"
 #include "kernel/backends/device/device_plan.hpp"
-#include "kernel/run/gram_plan.hpp"
+#include "kernel/run/make_gram_plan.hpp"
 #include "support/environment_variable.hpp"
 #include "support/error_message.hpp"
 #include "support/random_inputs.hpp"

@@ -6,6 +6,7 @@
 #include "kernel/backends/cpu/backward/plan/steep_stages.hpp"
 #include "kernel/backends/cpu/planes/stacks.hpp"
 #include "kernel/plan/selections.hpp"
+#include "kernel/run/make_gram_plan.hpp"
 
 namespace widelimit {
 namespace {

@@ -7,8 +7,9 @@
 #include <vector>
 
 #include "kernel/backends/cpu/backward/planes/input_record.hpp"
+#include "kernel/backends/gram_plan.hpp"
 #include "kernel/plan/pair_geometry.hpp"
-#include "kernel/run/gram_plan.hpp"
+#include "kernel/run/lowered_network.hpp"
 
 namespace widelimit {
 

@@ -1,15 +1,38 @@
-#include "kernel/backends/make_tile_backend.hpp"
+#include "kernel/run/make_tile_backend.hpp"
 
 #include <utility>
 
 #include "kernel/backends/cpu/pair_row_backend.hpp"
-#include "kernel/backends/cpu/plane_readouts.hpp"
+#include "kernel/backends/cpu/planes/plane_executor.hpp"
 #include "kernel/backends/device/device_readouts.hpp"
 #include "kernel/backends/device/device_vectors.hpp"
-#include "kernel/run/gram_plan.hpp"
+#include "kernel/backends/gram_plan.hpp"
+#include "kernel/backends/tile_readouts.hpp"
 
 namespace widelimit {
 namespace {
+
+/// Readouts that the CPU computes, plane by plane.
+template <typename Scalar>
+class PlaneReadouts final : public TileReadouts<Scalar> {
+ public:
+  /// The program must outlive this. Tiles have at most `most_pairs` pairs.
+  PlaneReadouts(const Program& program, const PairDemand& demand, Index most_pairs, StopRequest stop)
+      : planes_(program, demand, most_pairs, stop) {}
+
+  void run(const Tile<Scalar>& tile, const StateBlock<Scalar>& /*left*/,
+           const StateBlock<Scalar>& /*right*/) override {
+    planes_.run(tile);
+  }
+  [[nodiscard]] typename TileReadouts<Scalar>::Entry readout(NodeId node, Index pair) const override {
+    const auto [nngp, ntk] = planes_.readout(node, pair);
+    return {static_cast<double>(nngp), static_cast<double>(ntk)};
+  }
+  [[nodiscard]] StepTimer* timer() override { return &planes_.timer(); }
+
+ private:
+  PlaneExecutor<Scalar> planes_;
+};
 
 /// What computes the positions of a plan; null if there are none.
 template <typename Scalar>

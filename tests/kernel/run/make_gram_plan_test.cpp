@@ -1,5 +1,5 @@
 // What is decided before anything of a Gram matrix is computed.
-#include "kernel/run/gram_plan.hpp"
+#include "kernel/run/make_gram_plan.hpp"
 
 #include <doctest/doctest.h>
 

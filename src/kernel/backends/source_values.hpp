@@ -2,8 +2,8 @@
 
 #include <span>
 
+#include "kernel/backends/gram_plan.hpp"
 #include "kernel/inputs/features.hpp"
-#include "kernel/run/gram_plan.hpp"
 
 /// What rows of pairs begin with: products of vectors, and readouts on features. (Readouts of planes are in
 /// PlaneExecutor.)

@@ -1,4 +1,4 @@
-#include "layers/axis_map.hpp"
+#include "layers/common/axis_map.hpp"
 
 #include <doctest/doctest.h>
 

@@ -11,10 +11,10 @@
 #include "kernel/backends/device/device_products.hpp"
 #include "kernel/backends/device/product_plan.hpp"
 #include "kernel/backends/device/smooth_nonlinearities.hpp"
+#include "kernel/backends/source_values.hpp"
 #include "kernel/inputs/copied_inputs.hpp"
 #include "kernel/inputs/require_inputs.hpp"
 #include "kernel/run/gram_run.hpp"
-#include "kernel/run/source_values.hpp"
 
 namespace widelimit {
 // Members of a public class have these types, so that their namespace has a name.

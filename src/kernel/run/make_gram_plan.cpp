@@ -1,4 +1,4 @@
-#include "kernel/run/gram_plan.hpp"
+#include "kernel/run/make_gram_plan.hpp"
 
 #include <fmt/format.h>
 
@@ -129,8 +129,8 @@ std::set<NodeId> matrix_inputs(const Graph& graph, const std::vector<Shape>& sha
   return inputs;
 }
 
-std::size_t GramPlan::state_memory(std::size_t wanted) const {
-  return device == nullptr ? wanted : device->state_memory(wanted);
+std::size_t state_memory(const GramPlan& plan, std::size_t wanted) {
+  return plan.device == nullptr ? wanted : plan.device->state_memory(wanted);
 }
 
 std::int64_t sampled_replicates(const Graph& graph) {
