@@ -302,13 +302,15 @@ def test_scaled_residual_branches_and_fixed_parameters():
 SEQUENCES = {
     "pairs of positions": (lambda s, x: s.b(torch.relu(s.a(x)[:, :, None] + s.a(x)[:, None])).mean((1, 2)), r"pairs of positions"),
     "windows": (lambda s, x: s.b(s.windows(s.a(x))).mean(1), r"within groups of positions"),
-    "class attention": (lambda s, x: s.b(s.mha(s.a(x)[:, :1], s.a(x), s.a(x))[0][:, 0]), r"different values of the network \(cross attention\)"),
+    "class attention": (lambda s, x: s.b(s.mha(s.a(x)[:, :1], s.a(x), s.a(x))[0][:, 0]),
+                        r"different values of the network \(cross attention\)"),
     "normalised queries": (lambda s, x: s.b(s.normed(s.a(x))).mean(1), r"queries and keys are normalised"),
     "soft cap": (lambda s, x: s.b(s.capped(s.a(x))).mean(1), r"soft cap"),
     "slopes": (lambda s, x: s.b(s.sloped(s.a(x))).mean(1), r"numbers are added to logits"),
     "linear attention": (lambda s, x: s.b(s.a(x) @ (s.a(x).transpose(1, 2) @ s.a(x))).mean(1), r"module"),
     "without outputs": (lambda s, x: torch.softmax(s.a(x) @ s.c(x).transpose(1, 2), -1) @ s.a(x), r"without weights for its outputs"),
-    "noise in weights": (lambda s, x: s.b(F.dropout(torch.softmax(s.a(x) @ s.c(x).transpose(1, 2), -1), 0.1) @ s.a(x)).mean(1), r"dropped at random"),
+    "noise in weights": (lambda s, x: s.b(F.dropout(torch.softmax(s.a(x) @ s.c(x).transpose(1, 2), -1), 0.1) @ s.a(x)).mean(1),
+                         r"dropped at random"),
     "instance norm": (lambda s, x: s.b(torch.relu(F.instance_norm(s.a(x).transpose(1, 2)).transpose(1, 2))).mean(1), r"module"),
 }
 

@@ -30,9 +30,9 @@ def exported(module, x, by_trace):
     return onnx.load_from_string(file.getvalue())
 
 
-CHOSEN = ["gelu by hand", "gelu tanh", "silu", "softplus", "circular", "same", "depthwise", "transposed", "padded pool", "concat",
-          "squeeze-excite",
-          "group norm", "layer norm by hand", "rms norm by hand", "residual", "glu", "patches", "causal", "sdpa window", "rotary halves"]
+CHOSEN = ["gelu by hand", "softplus", "circular", "transposed", "padded pool", "squeeze-excite", "group norm", "layer norm by hand", "glu",
+          "causal",
+          "rotary halves"]
 
 
 @pytest.mark.filterwarnings("ignore")

@@ -30,7 +30,7 @@ class Attention:
         a, b = (compact(state, settled(signal, place), place) for signal in (a, b))
         if any(is_position(atom) for signal, batch in ((a, batch_a), (b, batch_b)) for k in batch for atom in signal.dims[k]):
             raise refuse(place, "attention is within groups of positions that a reshape makes (windows)",
-                         "attend to all positions with a mask that has the windows")
+                         "attend to all positions with a mask that has the windows, or say by batch_axis= where the batch is")
         for signal, over in ((a, over_a), (b, over_b)):
             if any(atom.axis != CHANNEL and atom.axis[0] != "row" for k in over for atom in signal.dims[k]):
                 raise refuse(place, "two values of the network are multiplied and summed over positions or the batch",

@@ -149,6 +149,8 @@ def _select(given, inputs):
 def _compared(compare):
     def steps(given, inputs):
         a, b = inputs
+        if a is b:  # Whether it is NaN.
+            return [("elementwise", (a,), {"function": lambda z: compare(z, z) * 1.0, "name": "comparison"})]
         if isinstance(b, Constant) and b.values.size and np.ptp(b.values) == 0:
             number = float(b.values.ravel()[0])
             return [("elementwise", (a,), {"function": lambda z: compare(z, number) * 1.0, "name": "comparison"})]

@@ -70,13 +70,14 @@ def measured(values: np.ndarray, fan_in: int, fans_out: tuple[int, ...], bias: b
         return Measured(mean, mean, 0.0, "orthogonal")
     if flat.size > 1 and np.ptp(flat) <= 1e-6 * np.abs(flat).max():
         return Measured(mean, mean, 0.0, "ones" if abs(flat[0] - 1) < 1e-6 else f"the constant {flat[0]:.4g}")
-    return _by_rule(flat, mean, error, fan_in, fans_out, bias)
+    # Few entries of a truncated normal variable can look uniform.
+    uniform = flat.size >= 8 and float((flat**4).mean()) < 2.1 * mean * mean
+    found = _by_rule(flat, mean, error, (fan_in, fans_out, bias), uniform)
+    return found if found.rule != "measured" or not uniform else _by_rule(flat, mean, error, (fan_in, fans_out, bias), False)
 
 
-def _by_rule(flat, mean, error, fan_in, fans_out, bias):
-    # Fewer entries than about eight say too little of the kurtosis; the bound of a uniform variable says more than its variance.
-    bound, uniform = float(np.abs(flat).max()), flat.size >= 8 and float((flat**4).mean()) < 2.1 * mean * mean
-    best = None
+def _by_rule(flat, mean, error, layer, uniform):
+    (fan_in, fans_out, bias), bound, best = layer, float(np.abs(flat).max()), None
     for name, variance in _rules(fan_in, fans_out, uniform):
         if name.startswith("PyTorch") and not (bound <= 1.0001 * sqrt(3 * variance)):
             continue
