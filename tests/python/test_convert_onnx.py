@@ -100,7 +100,7 @@ def test_what_files_cannot_say(random, tmp_path):
              node("MatMul", ["r", "v"], ["y"])]
     graph = file_of(nodes, tensors, ["n", 5, 4], "y")
     with pytest.raises(ConversionError, match=r"node g \(MatMul\): learned weights mix positions.*a fixed matrix"):
-        widelimit.from_onnx(graph)
+        widelimit.from_onnx(graph, layout="last")
     assert widelimit.from_onnx(graph, fixed=["a"]).report.shape == (5,)
     with pytest.raises(ConversionError, match="for one input at a time"):
         widelimit.from_onnx(file_of(nodes, tensors, [1, 5, 4], "y"))

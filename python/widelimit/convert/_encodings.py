@@ -94,6 +94,8 @@ def concat_positions(state: Any, values: tuple[Any, ...], k: int, operation: Ope
         if signal.dims[k]:
             signal, (other,) = as_axes(signal, [k], place)
             nodes.append(_as_named(signal.node, other, axis))
+        elif signal.node.kind == "index" and signal.node.data["axis"] == axis:
+            nodes.append(signal.node.parents[0])  # One position that was cut out.
         else:
             nodes.append(make("map", (signal.node,), place, axes=((axis, 1), *signal.node.axes), full=np.eye(
                 int(np.prod([size for _, size in signal.node.axes])))))
