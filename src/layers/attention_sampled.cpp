@@ -240,11 +240,8 @@ class SampledSoftmaxAttention final : public AttentionStage<SampledSoftmaxAttent
       Matrix<double> left = Matrix<double>::Zero(d, d), right;
       if (!pair.same_input) right.setZero(e, e);
       for (std::size_t k = 0; k < waves.count(); ++k) {
-        // Waves that the left input does not have take none of its draws.
-        const bool in_left = k < waves.count_within(d);
-        const Draw draw =
-            draw_normals(in_left ? left_random : right_random, right_random, d, pair.same_input ? 0 : e);
-        if (in_left) left += waves.turned(k, queries.left * draw.corner * keys.left.transpose());
+        const Draw draw = draw_normals(left_random, right_random, d, pair.same_input ? 0 : e);
+        left += waves.turned(k, queries.left * draw.corner * keys.left.transpose());
         if (!pair.same_input) right += waves.turned(k, queries.right * draw.all * keys.right.transpose());
       }
       body(sample, left, right);

@@ -103,7 +103,7 @@ class Report:
         return report_figure(self, path)
 
 
-def report(block: Block, tokens: int = 16, cosine: float = 0.0, start: ArrayLike | None = None, beside: Activations | None = None,
+def report(block: Block, tokens: int = 8, cosine: float = 0.0, start: ArrayLike | None = None, beside: Activations | None = None,
            apart: float = 0.01, alive: float = 1000.0, sensitivities: bool = True, threads: int = 0,
            progress: Progress = None) -> Report:
     """What the theory says of a transformer's blocks: a Report.
