@@ -363,4 +363,16 @@ TEST_CASE("attention on an image of 46 x 12 agrees with the naive kernel [slow]"
 TEST_CASE("many random networks agree with the naive kernel [slow]") { check_random_networks(1000, 2000); }
 
 }  // namespace
+TEST_CASE("naive: what follows the rows of a plane is no variance") {
+  layers::ConvolutionOptions same{.filter = {3, 3}}, padded{.filter = {2, 2}};
+  same.bias_variance = padded.bias_variance = 0.01;
+  padded.pads = {1, 1};
+  const Network network({layers::conv(same), layers::silu(), layers::conv(padded), layers::tanh(),
+                         layers::global_average_pool(), layers::dense()});
+  for (unsigned seed = 0; seed < 8; ++seed) {
+    CAPTURE(seed);
+    CHECK_NOTHROW(check_network(network, {{5, 5}}, seed));
+  }
+}
+
 }  // namespace widelimit::testing

@@ -73,7 +73,9 @@ void apply_row_stage(const RowStage& stage, const Plane<Scalar>& source, const P
   // The diagonal is copied before the stage overwrites it.
   if (stack.same_input && to.at().is_whole) diagonal.emplace(to, source);
   if (source.nngp != target.nngp) copy_plane(source, to.row_size(stack.count), target);
-  const auto row = to.dual_row(stack.count, target);
+  auto row = to.dual_row(stack.count, target);
+  // Arrays that are read in place go on with numbers that belong to no entry. A stage may refuse them as variances.
+  if (!to.arrays->are_guarded()) row.size = static_cast<std::size_t>(to.at().end_of_rows());
   if (stack.same_input && to.at().is_diagonal)
     stage.apply_self(row);
   else
