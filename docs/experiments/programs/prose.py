@@ -188,6 +188,14 @@ def of_shaped_transformers():
     yield f"{stays['8']:.0f} % of the networks with gamma = 1 stay inside, at tau_0 = 4 still {stays['4']:.0f} %"
 
 
+def of_resnets():
+    """Sampled quantiles of figure 2, beside the exact ones."""
+    rows = [{name: float(value) for name, value in row.items()} for row in rows_of("shaped_resnet")]
+    z = [(row[name] - row["exact"]) / row[f"{name}_error"] for row in rows for name in ("sde", "networks")]
+    assert max(row["distance"] for row in rows) < 0.015
+    yield f"lie between {-min(z):.1f} standard errors below and {max(z):.1f} above the exact ones"
+
+
 def of_gradients_by_queries():
     """Of Pre-LN, from the first of 150 layers to the last."""
     layers = {(row["network"], row["layer"]): float(row["query"]) for row in rows_of("shaped_layers")}
@@ -276,7 +284,7 @@ PIECES = {EXPERIMENTS.parent / "experiments.md": (of_small_cifar10, of_calibrati
           EXPERIMENTS.parent / "devices.md": (of_a_pair,),
           EXPERIMENTS / "signal-propagation.md": (of_figure_7, of_propagation, of_contexts, of_normality, of_trained_transformers), EXPERIMENTS / "head-specialization.md": (of_heads, of_heads_at_rest),
           EXPERIMENTS / "finite-networks.md": (of_moments,),
-          EXPERIMENTS / "shaped-transformer.md": (of_shaped_transformers, of_gradients_by_queries)}
+          EXPERIMENTS / "shaped-transformer.md": (of_shaped_transformers, of_resnets, of_gradients_by_queries)}
 
 
 def pieces():
