@@ -49,9 +49,9 @@ nb::list tuples_of_layers(const std::vector<LayerGradients>& layers) {
 }
 
 // `blocks` are one that is repeated `depth` times, or without `depth` one after another.
-using Blocks = std::vector<Network>;
+using BlockSequence = std::vector<Network>;
 
-nb::tuple propagated(const Blocks& blocks, const ArrayLikeObject& start, std::optional<Index> depth,
+nb::tuple propagated(const BlockSequence& blocks, const ArrayLikeObject& start, std::optional<Index> depth,
                      int threads, const ProgressFunction& progress) {
   const Matrix<double> gram = matrix_of(start, "start");
   return arrays_of_tokens(run_interruptibly([&](std::stop_token stop) {
@@ -68,7 +68,7 @@ std::optional<double> collapsed_norm_of(const Network& block, Index tokens, int 
 }
 
 /// The fields of widelimit.propagation.BlockExponents by their names.
-nb::object block_exponents_of(const Blocks& blocks, Index tokens, std::optional<Index> depth,
+nb::object block_exponents_of(const BlockSequence& blocks, Index tokens, std::optional<Index> depth,
                               std::optional<double> start_norm, int threads,
                               const ProgressFunction& progress) {
   const auto found = run_interruptibly([&](std::stop_token stop) {
@@ -79,8 +79,8 @@ nb::object block_exponents_of(const Blocks& blocks, Index tokens, std::optional<
   return object_of(propagation::block_exponent_results(found));
 }
 
-nb::list layer_gradients_of(const Blocks& blocks, const ArrayLikeObject& start, std::optional<Index> depth,
-                            int threads, const ProgressFunction& progress) {
+nb::list layer_gradients_of(const BlockSequence& blocks, const ArrayLikeObject& start,
+                            std::optional<Index> depth, int threads, const ProgressFunction& progress) {
   const Matrix<double> gram = matrix_of(start, "start");
   return tuples_of_layers(run_interruptibly([&](std::stop_token stop) {
     const RunControl run = run_control_of(threads, progress, std::move(stop));
@@ -98,7 +98,7 @@ propagation::BlockTask task_of(const char* function, const nb::dict& told) {
 DoubleArrayObject start_of(const nb::dict& told) { return array_of(task_of("start_gram", told).start()); }
 
 /// (tokens, gradients); `is_repeated`: whether blocks are one, which is repeated as often as `told` says.
-nb::tuple sampled_block_of(const Blocks& blocks, bool is_repeated, const ArrayLikeObject& start,
+nb::tuple sampled_block_of(const BlockSequence& blocks, bool is_repeated, const ArrayLikeObject& start,
                            const nb::dict& told, int threads, const ProgressFunction& progress) {
   const Matrix<double> gram = matrix_of(start, "start");
   const propagation::BlockTask task = task_of("sample_block", told);
