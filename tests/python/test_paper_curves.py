@@ -94,3 +94,18 @@ def test_hidden_layers_of_finite_networks_have_their_exact_second_moment(program
     assert found[0].mean() == pytest.approx(1, abs=4 * found[0].std() / 4000**0.5)
     assert hidden[0] == pytest.approx((1 + 5 / 16) ** 2, abs=4 * hidden[1])
     assert 1 < ntk[0] < np.exp(5 * 2 / 16)
+
+
+def test_pruned_heads_begin_at_the_loss_of_the_flow(programs, tmp_path, monkeypatch):
+    curves, losses, flow = programs("heads_curves"), [], heads.flow
+
+    def short(*given, **options):
+        ends = flow(*given, **{**options, "tau": 10, "samples": 500})
+        losses.append(ends[0].loss)
+        return ends
+
+    monkeypatch.setattr(heads, "flow", short)
+    curves.prune(settings())
+    columns, rows = rows_in(tmp_path, "heads_prune")
+    assert columns[:5] == ["prior", "activation", "seed", "at_rest", "removed_0"] and len(rows) == 2 * 4
+    assert [float(row[4]) for row in rows] == pytest.approx(losses, rel=1e-5)
