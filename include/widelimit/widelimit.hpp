@@ -16,6 +16,7 @@
 #include "widelimit/numerics.hpp"
 #include "widelimit/pace.hpp"
 #include "widelimit/propagation.hpp"
+#include "widelimit/results.hpp"
 #include "widelimit/specialization.hpp"
 #include "widelimit/store.hpp"
 #include "widelimit/text/visible_text.hpp"
