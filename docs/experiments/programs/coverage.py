@@ -158,7 +158,8 @@ def command_breaches(row, helps):
 def is_command(words):
     """Whether the sources name the commands, up to an option or a value of the reader's."""
     names = list(itertools.takewhile(lambda word: re.fullmatch(r"[a-z][a-z-]*", word), words))
-    texts = "\n".join(path.read_text() for path in (ROOT / "src" / "cli").rglob("*.cpp"))
+    theories = (ROOT / "src").glob("*/experiments/*.cpp")
+    texts = "\n".join(path.read_text() for path in (*(ROOT / "src" / "cli").rglob("*.cpp"), *theories))
     return bool(names) and all(f'"{name}"' in texts for name in names)
 
 
