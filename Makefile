@@ -61,7 +61,7 @@ test-torch: build python-environment
 	cmake --preset release -G Ninja -DWIDELIMIT_BUILD_PYTHON=ON -DPython_EXECUTABLE=$(PYTHON)
 	cmake --build --preset release -j $(JOBS) --target _core _core_stub _kinds
 	PYTHONPATH=build/release/python PYTHONDONTWRITEBYTECODE=1 WIDELIMIT_PROGRAM=$(PROGRAM) JAX_PLATFORMS=cpu build/torch-environment/bin/python -m pytest -q \
-	  -p no:cacheprovider tests/python/test_torch.py $(wildcard tests/python/test_convert*.py) tests/python/test_docs.py tests/python/test_reference.py
+	  -p no:cacheprovider tests/python/test_torch.py tests/python/test_torch_blocks.py $(wildcard tests/python/test_convert*.py) tests/python/test_docs.py tests/python/test_reference.py
 
 test: packages
 	@scripts/run-tests.sh $(JOBS)
