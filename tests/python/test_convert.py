@@ -335,3 +335,12 @@ def test_sequences_without_a_limit_say_why(name):
                 capped=Of(lambda s, y: attend(s, y, change_logits=lambda logits: 5 * torch.tanh(logits / 5)), **inner),
                 sloped=Of(lambda s, y: attend(s, y, change_logits=lambda logits: logits + slopes), **inner))
     refused(module, torch.randn(3, 4, 5), message)
+
+
+def test_few_biases_follow_the_rule_of_their_weights():
+    from widelimit.convert._rules import measured
+
+    weights = "PyTorch's default, uniform of variance 1 / (3 fan_in)"
+    for seed in range(500):
+        biases = np.random.default_rng(seed).uniform(-1, 1, 8) / 24**0.5
+        assert measured(biases, 24, (8,), True, beside=weights).rule == "PyTorch's default, uniform 1 / (3 fan_in)", seed

@@ -83,16 +83,18 @@ def page_breaches(project):
 @pytest.mark.parametrize("name", ["x", LONGEST])
 def test_what_is_written_passes_the_checks_and_is_listed(project, name):
     before, breaches = texts(project), (page_breaches(project), untested(project))
-    for script, made in zip(SCRIPTS, (name, name + "2"[:40 - len(name)] if len(name) < 40 else LONGEST[:-1] + "y", name)):
-        done = call(project, script, made)
+    names = [name, *(name[:39] + end for end in "yz"), name]
+    for script, made in zip((SCRIPTS[0], SCRIPTS[1], SCRIPTS[1], SCRIPTS[2]), (names[0], names[1], ("--formula", names[2]), names[3])):
+        made = made if isinstance(made, tuple) else (made,)
+        done = call(project, script, *made)
         assert done.returncode == 0, done.stderr
         for path in re.findall(r"^(?:new    |changed) (\S+)$", done.stdout, re.MULTILINE):
             assert (project / path).read_bytes() != before.get(pathlib.Path(path)), path
-        assert call(project, script, made).returncode == 1
+        assert call(project, script, *made).returncode == 1
     after = texts(project)
     written = {str(path) for path in after if after[path] != before.get(path)}
     assert written >= {f"src/layers/{name}.cpp", f"include/widelimit/layers/{name}.hpp", f"tests/layers/{name}_test.cpp", "src/layers/kinds.cpp",
-                       "src/layers/activations.cpp", "tests/numerics/CMakeLists.txt", f"docs/experiments/programs/{name}.py", "docs/experiments.md"}
+                       "src/layers/activations.cpp", "src/numerics/closed_forms.cpp", "tests/numerics/CMakeLists.txt", f"docs/experiments/programs/{name}.py", "docs/experiments.md"}
     assert f"\n  {name}.cpp\n" in (project / "src/layers/CMakeLists.txt").read_text()
     assert f"\n  {name}_test.cpp\n" in (project / "tests/layers/CMakeLists.txt").read_text()
     assert house_breaches(project, written) == []
@@ -111,7 +113,7 @@ def test_what_is_written_passes_the_checks_and_is_listed(project, name):
     ("new-layer", "dense", "there is a layer dense already: src/layers/dense.cpp"),
     ("new-layer", "tanh", "there is a layer tanh already: src/layers/activations.cpp"),
     ("new-layer", "activation_of", "there is a function activation_of already"),
-    ("new-layer", "checks", "src/layers/checks.cpp is there already"),
+    ("new-layer", "covariance_roots", "src/layers/covariance_roots.cpp is there already"),
     ("new-nonlinearity", "gabor", "there is a layer gabor already"),
     ("new-nonlinearity", "exponential", "there is a function exponential already"),
     ("new-nonlinearity", "memory", "src/numerics/memory.cpp is there already"),

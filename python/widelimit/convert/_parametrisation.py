@@ -40,13 +40,14 @@ class Parametrisation:
             return 1.0 if is_last else self.multiplier
         return 1 / self.multiplier if is_last else 1.0
 
-    def _measured(self, node: Node, weight: WeightRecord, fans: tuple[int, ...], bias: bool) -> Measured:
+    def _measured(self, node: Node, weight: WeightRecord, fans: tuple[int, ...], bias: bool,
+                  beside: str | None = None) -> Measured:
         given = self.variances.get(weight.name)
-        found = measured(weight.values, fans[0], fans[1:], bias, given)
+        found = measured(weight.values, fans[0], fans[1:], bias, given, beside)
         if weight.values.size < weight.whole.size and found.rule != "zeros":
             # A part of a tensor (queries of queries, keys and values) is drawn as the whole, unless it differs from it.
             of_all = measured(weight.whole.reshape(-1, weight.values.shape[-1]) if not bias else weight.whole, fans[0], fans[1:], bias,
-                              given)
+                              given, beside)
             found = of_all if abs(of_all.measured - found.measured) <= 5 * found.error + 1e-12 else found
         rate = self._rate(node, bias)
         self.rows.setdefault((weight.name, found.variance), Row(node.place, weight.name, fans[0], found, rate, weight.trained))
@@ -58,8 +59,8 @@ class Parametrisation:
         positions = int(np.prod(list(node.data.get("filter", {}).values()), dtype=int))
         fan_in = weight.values.shape[1]
         fans = fan_in, len(weight.values) * positions, max(1, weight.whole.size // fan_in) * positions
-        found = self._measured(node, weight, fans, False).variance
-        return found, 0.0 if bias is None else self._measured(node, bias, fans, True).variance
+        found = self._measured(node, weight, fans, False)
+        return found.variance, 0.0 if bias is None else self._measured(node, bias, fans, True, found.rule).variance
 
     def weights(self, node: Node, circular: bool = False) -> list[Any]:
         """A dense layer or a convolution."""

@@ -55,9 +55,11 @@ def _is_orthogonal(values):
     return len(small) > 1 and size > 0 and np.allclose(gram, size * np.eye(len(small)), atol=1e-3 * size)
 
 
-def measured(values: np.ndarray, fan_in: int, fans_out: tuple[int, ...], bias: bool = False, given: float | None = None) -> Measured:
+def measured(values: np.ndarray, fan_in: int, fans_out: tuple[int, ...], bias: bool = False, given: float | None = None,
+             beside: str | None = None) -> Measured:
     """The variance of entries of a tensor: values [out, fan-in], or a bias [out] of a layer of that fan-in. fans_out: outputs of
-    the layer, and of the whole tensor where the layer is a part of one (queries, keys and values together)."""
+    the layer, and of the whole tensor where the layer is a part of one (queries, keys and values together). beside: the rule of the
+    weights, for a bias."""
     flat = np.asarray(values, float).ravel()
     squares = flat * flat
     mean = float(squares.mean()) if flat.size else 0.0
@@ -72,12 +74,12 @@ def measured(values: np.ndarray, fan_in: int, fans_out: tuple[int, ...], bias: b
         return Measured(mean, mean, 0.0, "ones" if abs(flat[0] - 1) < 1e-6 else f"the constant {flat[0]:.4g}")
     # Few entries of a truncated normal variable can look uniform.
     uniform = flat.size >= 8 and float((flat**4).mean()) < 2.1 * mean * mean
-    found = _by_rule(flat, mean, error, (fan_in, fans_out, bias), uniform)
-    return found if found.rule != "measured" or not uniform else _by_rule(flat, mean, error, (fan_in, fans_out, bias), False)
+    found = _by_rule(flat, mean, error, (fan_in, fans_out, bias, beside), uniform)
+    return found if found.rule != "measured" or not uniform else _by_rule(flat, mean, error, (fan_in, fans_out, bias, beside), False)
 
 
 def _by_rule(flat, mean, error, layer, uniform):
-    (fan_in, fans_out, bias), bound, best = layer, float(np.abs(flat).max()), None
+    (fan_in, fans_out, bias, beside), bound, best = layer, float(np.abs(flat).max()), None
     for name, variance in _rules(fan_in, fans_out, uniform):
         if name.startswith("PyTorch") and not (bound <= 1.0001 * sqrt(3 * variance)):
             continue
@@ -85,11 +87,14 @@ def _by_rule(flat, mean, error, layer, uniform):
             continue
         if bias and not name.startswith(("PyTorch", "standard")):
             continue
+        # Of few biases the weights say which default they follow.
+        if bias and beside is not None and beside.startswith("PyTorch") and beside != name:
+            continue
         tolerance = variance * sqrt((0.8 if uniform else 2.0) / flat.size)  # Of the mean of squares, if the rule holds.
         if "residual" in name and tolerance > 0.25 * variance * variance / 0.0004:
             continue  # Its neighbours, of one block more or less, would fit as well.
         deviation = abs(mean - variance) / tolerance
-        score = deviation**2 + _PENALTIES[_rank(name)]
+        score = deviation**2 + _PENALTIES[_rank(name, bias)]
         if deviation <= STANDARD_ERRORS and (best is None or score < best[2]):
             best = name, variance, score
     if best is None:
@@ -97,9 +102,12 @@ def _by_rule(flat, mean, error, layer, uniform):
     return Measured(best[1], mean, error, best[0].replace("of variance ", "", 1) if bias else best[0])
 
 
-def _rank(name):
-    """Rules that are common come first; of scaled residual branches, whose number of blocks is a guess, the last."""
-    return 2 if "residual" in name else 1 if name.startswith("standard") or "deviation" in name or "gain" in name else 0
+def _rank(name, bias):
+    """Rules that are common come first; of scaled residual branches, whose number of blocks is a guess, the last. Few biases tell
+    little: they are mostly PyTorch's default, that of transposed convolutions where they are beyond its bound, or zeros."""
+    if "residual" in name or bias and name.startswith("standard"):
+        return 2
+    return 1 if name.startswith("standard") or "deviation" in name or "gain" in name or "transposed" in name else 0
 
 
 # Squares of standard errors by which a rule of each rank has to fit better than one of the rank before.
