@@ -344,3 +344,11 @@ def test_few_biases_follow_the_rule_of_their_weights():
     for seed in range(500):
         biases = np.random.default_rng(seed).uniform(-1, 1, 8) / 24**0.5
         assert measured(biases, 24, (8,), True, beside=weights).rule == "PyTorch's default, uniform 1 / (3 fan_in)", seed
+
+
+def test_conditions_on_values_and_what_is_no_module_are_refused():
+    conditional = Of(lambda s, x: s.a(x).relu() if s.a(x).sum() > 0 else s.a(x), a=nn.Linear(4, 8))
+    with pytest.raises(ConversionError, match="a number is read of values that depend on the input"):
+        widelimit.from_torch(conditional, torch.randn(3, 4))
+    with pytest.raises(ConversionError, match="module: expected a torch.nn.Module, got 3"):
+        widelimit.from_torch(3, torch.randn(3, 4))

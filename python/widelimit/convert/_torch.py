@@ -83,6 +83,9 @@ class _Recorder(TorchDispatchMode):
         return Constant(np.asarray(value)) if isinstance(value, (bool, int, float)) else value
 
     def _recorded(self, function, name, args, kwargs, result):
+        if not any(isinstance(leaf, torch.Tensor) for leaf in tree_flatten(result)[0]):
+            raise ConversionError(f"{self.place}: a number is read of values that depend on the input (a condition, .item()), so that the "
+                                  "operations may be others for other inputs; write it without")
         is_in_place = function._schema.is_mutable and name.endswith("_")
         base = name[:-1] if is_in_place and not name.startswith("_") else name
         steps = self._steps(base, args, kwargs, result, function)
@@ -287,6 +290,8 @@ def _plain_attention() -> Iterator[None]:
 
 def trace(module: torch.nn.Module, example: Any, batch_axis: int, fixed: tuple[str, ...] = ()) -> Trace:
     """The operations of module(*example). The first tensor of a tuple is the input, all else stays as it is."""
+    if not isinstance(module, torch.nn.Module):
+        raise ConversionError(f"module: expected a torch.nn.Module, got {module!r}")
     others = tuple(example[1:]) if isinstance(example, (tuple, list)) else ()
     example = torch.as_tensor(example[0] if isinstance(example, (tuple, list)) else example)
     if example.ndim < 1 or not -example.ndim <= batch_axis < example.ndim:
