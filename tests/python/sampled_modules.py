@@ -1,8 +1,21 @@
 """Covariances of outputs and empirical NTKs of modules over fresh initialisations, against the limit that convert says."""
 
 import numpy as np
+import pytest
 import torch
 import widelimit
+
+
+@pytest.fixture(autouse=True)
+def in_double():
+    """For the files of tests that import it: numbers of double, of one thread, the same in every run."""
+    threads = torch.get_num_threads()
+    torch.set_default_dtype(torch.double)
+    torch.set_num_threads(1)
+    torch.manual_seed(5)
+    yield
+    torch.set_default_dtype(torch.float)
+    torch.set_num_threads(threads)
 
 
 def drawn(build, width, x, draws, seed, ntk):

@@ -8,22 +8,11 @@ torch = pytest.importorskip("torch", reason="PyTorch is not installed")
 import torch.nn.functional as F  # noqa: E402
 from pieces_of_torch import ATTENDING, FUNCTIONS, PIECES, Of, attention, gated, residual, sdpa  # noqa: E402
 from random_modules_of_torch import module_of  # noqa: E402
-from sampled_modules import deviations, drawn, limits  # noqa: E402
+from sampled_modules import deviations, drawn, in_double, limits  # noqa: E402, F401
 from torch import nn  # noqa: E402
 
 # The largest of a kernel's six entries, in standard errors.
 MOST = 4.0
-
-
-@pytest.fixture(autouse=True)
-def in_double():
-    threads = torch.get_num_threads()
-    torch.set_default_dtype(torch.double)
-    torch.set_num_threads(1)
-    torch.manual_seed(5)
-    yield
-    torch.set_default_dtype(torch.float)
-    torch.set_num_threads(threads)
 
 
 def check(build, shape, attends, seed=1, **options):

@@ -4,19 +4,8 @@ import pytest
 import widelimit
 
 torch = pytest.importorskip("torch", reason="PyTorch is not installed")
-from sampled_modules import deviations  # noqa: E402
+from sampled_modules import deviations, in_double  # noqa: E402, F401
 from zoo_of_torch import ATTENDING, ZOO  # noqa: E402
-
-
-@pytest.fixture(autouse=True)
-def in_double():
-    threads = torch.get_num_threads()
-    torch.set_default_dtype(torch.double)
-    torch.set_num_threads(1)
-    torch.manual_seed(5)
-    yield
-    torch.set_default_dtype(torch.float)
-    torch.set_num_threads(threads)
 
 
 @pytest.mark.parametrize("name", [name for name, row in ZOO.items() if row[2] is None])
