@@ -12,7 +12,6 @@ commuting  section 3: ReLU ResNets with gamma = 1 / sqrt(depth) at several width
 explosion  definition 4.1: share of paths that have exploded, beside the exact probability
 layers     figure 2 of the second version: squared gradients of values and queries in every tenth of 150 layers
 """
-import argparse
 
 import numpy as np
 from scipy.optimize import brentq
@@ -20,7 +19,7 @@ from scipy.stats import ks_2samp, kstest
 from widelimit import sde
 
 from shaped_transformer import kinds, quantile_and_error
-from tables import EXPERIMENTS, Table, brief, mean_and_error, point, rows_of, save, shows
+from tables import EXPERIMENTS, Table, brief, mean_and_error, point, rows_of, run, save
 
 PAGE = EXPERIMENTS / "shaped-transformer.md"
 PICTURES = EXPERIMENTS / "shaped-transformer"
@@ -266,12 +265,7 @@ COMPUTED = {"resnet": resnet, "attention": attention, "outputs": outputs, "commu
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("what", choices=(*COMPUTED, "summary", "picture"))
-    parser.add_argument("--threads", type=int, default=1)
-    given = parser.parse_args()
-    if not shows(given.what, SUMMARIES, draw_pictures):
-        COMPUTED[given.what](given.threads)
+    run(__doc__, COMPUTED, SUMMARIES, draw_pictures)
 
 
 if __name__ == "__main__":

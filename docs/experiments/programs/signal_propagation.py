@@ -21,7 +21,6 @@ annealing  squared norms where scores are too large for the annealed average; da
 one-block  growth of the angle in one block of width 256 at seven points; data/propagation_one_block.csv
 paper     critical points that the paper names; data/propagation_paper.csv
 """
-import argparse
 import functools
 
 import numpy as np
@@ -29,7 +28,7 @@ from scipy import stats
 from scipy.optimize import brentq
 from widelimit import propagation
 
-from tables import DATA, EXPERIMENTS, Table, brief, point, rows_of, save, shows
+from tables import DATA, EXPERIMENTS, Table, brief, point, rows_of, run, save
 
 SLICES = {"alpha, sigma_w": ((0.02, 0.95), (0.2, 4.0)), "alpha_M, alpha_A": ((0.02, 0.95), (0.02, 0.95))}
 KEYS, COLUMNS = ("slice", "x", "y"), ("networks", "theory", "measured", "standard_error")
@@ -485,12 +484,7 @@ COMPUTED = {"angle": angle, "gradient": gradient, "causal": causal, "widths": wi
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("what", choices=(*COMPUTED, "summary", "picture"))
-    parser.add_argument("--threads", type=int, default=1)
-    given = parser.parse_args()
-    if not shows(given.what, SUMMARIES, draw_pictures):
-        COMPUTED[given.what](given.threads)
+    run(__doc__, COMPUTED, SUMMARIES, draw_pictures)
 
 
 if __name__ == "__main__":

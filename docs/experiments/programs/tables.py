@@ -1,4 +1,5 @@
 """Files of numbers that pages stand on: rows are appended as they are found, so that a run that was stopped goes on."""
+import argparse
 import csv
 import io
 import os
@@ -172,6 +173,16 @@ def shows(what, summaries, draw_picture=None):
     elif what == "picture":
         draw_picture()
     return what in ("summary", "picture")
+
+
+def run(documentation, computed, summaries, draw_picture):
+    """The command line of a program whose computations take the number of threads alone."""
+    parser = argparse.ArgumentParser(description=documentation.splitlines()[0])
+    parser.add_argument("what", choices=(*computed, "summary", "picture"))
+    parser.add_argument("--threads", type=int, default=1)
+    given = parser.parse_args()
+    if not shows(given.what, summaries, draw_picture):
+        computed[given.what](given.threads)
 
 
 def point(value, digits):
